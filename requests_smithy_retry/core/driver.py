@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -411,7 +411,7 @@ class _Operation:
             self._context(),
             self.began if first is None else first.started,
             first,
-            self._gates(),
+            _Gates(self),
             tuple(mend for mend in [remedy(self.call) for remedy in self.plan.remedies] if mend is not None),
             None if foreign is None else foreign.judge,
             0.0 if foreign is None else foreign.wait,
@@ -435,13 +435,6 @@ class _Operation:
         return Context(
             self.plan.policy, scope.quota, succeeded, call.options, deadline, display_scope(str(scope.name)), judged
         )
-
-    def _gates(self) -> tuple[Gate, ...]:
-        gates = [gate(self.call, self.scope) for gate in self.plan.gates]
-        if self.foreign is not None and hasattr(self.foreign.strategy, "send_permit"):
-            deadline = None if self.call.limits is None else self.call.limits.at
-            gates.insert(0, ForeignGate(self.foreign, deadline, self.driver.clock))
-        return tuple(gate for gate in gates if gate is not None)
 
     def _succeeded(self, *facts: Any) -> None:
         back: Back | None = self.scope.quota.succeeded(*facts)
@@ -599,3 +592,19 @@ class _Operation:
                 # Raised while the caller handles some other exception, it would lose its own cause to that one.
                 error.__context__ = context
             del error, context, response, held
+
+
+class _Gates:
+    """The gates of an operation, looked for before each attempt: what was heard meanwhile may have closed one."""
+
+    def __init__(self, operation: _Operation) -> None:
+        self._operation = operation
+
+    def __iter__(self) -> Iterator[Gate]:
+        call, foreign, driver = self._operation.call, self._operation.foreign, self._operation.driver
+        if foreign is not None and hasattr(foreign.strategy, "send_permit"):
+            yield ForeignGate(foreign, None if call.limits is None else call.limits.at, driver.clock)
+        for ask in self._operation.plan.gates:
+            gate = ask(call, self._operation.scope)
+            if gate is not None:
+                yield gate

@@ -8,7 +8,7 @@ It knows no clock, no lock, no socket and no HTTP library: outcomes and answers 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -98,7 +98,7 @@ def operation(
     context: Context,
     began: float,
     first: Outcome | None = None,
-    gates: tuple[Gate, ...] = (),
+    gates: Iterable[Gate] = (),
     remedies: tuple[Remedy, ...] = (),
     judge: Callable[[Context, Progress, Outcome], Judging] | None = None,
     wait: float = 0.0,
@@ -107,6 +107,7 @@ def operation(
 
     :param began: the moment at which it began.
     :param first: its first attempt, if that was made already.
+    :param gates: are looked through before each attempt.
     :param judge: decides in place of :func:`judged`, for a strategy of the program's.
     :param wait: seconds before the first attempt.
     """
@@ -149,7 +150,7 @@ def operation(
         context.quota.lost(progress.standing)
 
 
-def _let_in(gates: tuple[Gate, ...], before: Before) -> Generator[Step, Any, tuple[Before, Refused | None]]:
+def _let_in(gates: Iterable[Gate], before: Before) -> Generator[Step, Any, tuple[Before, Refused | None]]:
     """Wait until every gate lets the next attempt through, or one refuses."""
     for gate in gates:
         passed = yield from gate.admit(before.delay)

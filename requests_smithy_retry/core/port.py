@@ -1,4 +1,4 @@
-"""The port of features: the only ways in which one may take part in an operation. The heart knows no feature by name."""
+"""The port of features: the only ways in which one may take part in an operation. The heart knows none by name."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Feature:
         return ()
 
     def hint(self, outcome: Outcome, reason: RetryReason) -> Hint | None:  # noqa: ARG002
-        """Return the wait that a response asks for in a way of its own, beside ``Retry-After``; None: it asks for none."""
+        """Return the wait that a response asks for in a way of its own, beside ``Retry-After``; None: for none."""
         return None
 
     def gate(self, call: Call, scope: Scope) -> Gate | None:  # noqa: ARG002
-        """Return what holds the attempts of a call back; None: nothing does now. Asked before each call."""
+        """Return what holds the attempts of a call back; None: nothing does now. Asked before each attempt."""
         return None
 
     def received(self, driver: Driver, call: Call, request: PreparedRequest, response: Response, scope: Scope) -> None:

@@ -63,7 +63,7 @@ class Renewal(Feature):
         self.renew = renew
 
     def received(self, driver: Driver, call: Call, request: PreparedRequest, response: Response, scope: Scope) -> None:  # noqa: ARG002
-        """Remember the origin that the program chose: for a request that goes on elsewhere, and for the rest of a body."""
+        """Remember the origin that the program chose, for a request that goes on elsewhere and for a body's rest."""
         hooks = call.request.hooks
         origin = call.data[NAME] = origin_chosen(call)
         if response.is_redirect:

@@ -1,5 +1,6 @@
-"""The table of features: they hang on the port (:mod:`~requests_smithy_retry.core.port`), and nothing in the heart knows
-one by name; this table alone does. A feature that was deleted is passed over.
+"""The table of features, which hang on the port (:mod:`~requests_smithy_retry.core.port`): it alone knows them by name.
+
+A feature that was deleted is passed over.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ if TYPE_CHECKING:
     from ..core.quotas import MakeQuota
 
 JUDGING: dict[str, Callable[[RetryConfig], object]] = {
-    "..smithy.aws": lambda config: True,
+    "..smithy.aws": lambda _: True,
     "rate_limits": lambda config: config.heeds_hints,
 }
 """The features that take part in decisions, and whether a configuration asks for one."""
 SENDING: dict[str, Callable[[RetryConfig], object]] = {
     "resume": lambda config: config.resume or config.listeners,
     "renewal": lambda config: config.on_unauthorized,
-    "addresses": lambda config: True,
+    "addresses": lambda _: True,
 }
 """The others: a strategy that is driven by hand does without them."""
 

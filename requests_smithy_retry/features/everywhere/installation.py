@@ -1,4 +1,4 @@
-"""Every session of the process gets the adapter, also in other people's code (``install``; ``run`` does it from outside)."""
+"""Every session of the process gets the adapter, also in other people's code (contract 10.5)."""
 
 from __future__ import annotations
 
@@ -83,9 +83,9 @@ class Installation:
     def reach(self, adapter: Any) -> None:
         """Make an adapter retry that somebody mounts, or say why it is left alone."""
         from ...checks import is_first
-        from .combined import Objection, objection
         from ...errors import RetryConfigError, RetryConfigWarning
         from ...observing.log import log_left_alone
+        from .combined import Objection, objection
         from .reached import NEVER, Kind
 
         if not self.config.enabled:

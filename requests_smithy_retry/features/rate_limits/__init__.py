@@ -1,4 +1,4 @@
-"""Announced rate limits (contract 7.4): all threads of a user wait for a limit that is used up, and for nothing else."""
+"""Announced rate limits (contract 7.4): all threads of a user wait for one that is used up, and for nothing else."""
 
 from __future__ import annotations
 

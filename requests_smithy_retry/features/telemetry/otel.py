@@ -29,9 +29,9 @@ from ...observing.events import (
     Throttled,
 )
 from ...observing.listeners import RetryListener
-from .labels import KNOWN_METHODS, MAX_VALUES, Labels, QuotaLevels
 from ...urls import DEFAULT_PORTS
 from ...version import __version__
+from .labels import KNOWN_METHODS, MAX_VALUES, Labels, QuotaLevels
 
 NAME = "requests_smithy_retry"
 

@@ -1,7 +1,7 @@
 """``max_retries`` of an adapter (contract 2, 4.2): a urllib3 ``Retry`` is translated, and one is shown to who reads it.
 
-A ``Retry`` is never run beneath our own retries. The one that an adapter shows is its own: the one that it was given, or
-one that says the options in force. A change in place is noticed by comparing it with what it looked like.
+A ``Retry`` is never run beneath our own retries. The one that an adapter shows is its own: the one that it was given,
+or one that says the options in force. A change in place is noticed by comparing it with what it looked like.
 """
 
 from __future__ import annotations

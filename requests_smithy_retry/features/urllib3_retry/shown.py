@@ -1,8 +1,4 @@
-"""``max_retries`` of an adapter (contract 2): its translation into options, its value when read, and urllib3's part.
-
-A urllib3 ``Retry`` is never run beneath our own retries. The one that an adapter shows is its own: the one that it was
-given, or one that says the options in force. A change in place is noticed by comparing it with what it looked like.
-"""
+"""What ``max_retries`` reads as (contract 2.9): its value, its translation into options, and urllib3's part."""
 
 from __future__ import annotations
 

@@ -118,9 +118,9 @@ def test_a_retry_that_is_ignored_is_said_to_be() -> None:
     """With ``replace`` the policy is the installation's."""
     installation = installed("replace", max_attempts=4)
     session_with(HTTPAdapter(max_retries=Retry(9)))
-    assert installation.report(each=True)[1].startswith(
-        "1 x requests's HTTPAdapter with Retry(9), which is ignored: RetryConfig(mode='standard' [default], max_attempts=4"
-    )
+    listed = installation.report(each=True)[1]
+    assert listed.startswith("1 x requests's HTTPAdapter with Retry(9), which is ignored: RetryConfig(mode=")
+    assert "max_attempts=4" in listed
 
 
 def test_retries_that_are_switched_off_are_said_to_be(monkeypatch) -> None:
