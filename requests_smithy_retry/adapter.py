@@ -69,7 +69,7 @@ class RetryAdapter(AdapterBase):
         pool_connections: int = 10,
         pool_maxsize: int = 10,
         # The type does not name UNSET, because callers do not pass it.
-        max_retries: int | Retry | None = UNSET,  # type: ignore[assignment]
+        max_retries: int | Retry | None = UNSET,
         pool_block: bool = False,
         *,
         config: RetryConfig | None = None,

@@ -150,6 +150,7 @@ class Vouched(NamedTuple):
     long_poll: bool = False
 
 
+@runtime_checkable
 class Vouches(Protocol):
     """The optional ability of a classifier to know a request that failed."""
 
@@ -244,6 +245,8 @@ class PrioritizedClassifier:
         self.name: str = inner.name
         self.priority: RetryClassifierPriority = checked_priority(priority)
         self.sees_successes: bool = sees_successes(inner)
+        if isinstance(inner, Vouches):
+            self.vouch = inner.vouch
 
     def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction | None:
         return self.inner.classify_retry(outcome, previous)

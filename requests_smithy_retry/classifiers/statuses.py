@@ -42,8 +42,8 @@ def verdict_on_status(status: int) -> RetryAction:
 class HttpStatusCodeClassifier:
     """Classifies 429 and 529 as throttling and the other chosen statuses as transient errors.
 
-    Where 429 is among them, a 403 that says that it is a rate limit is throttling, too: it has a ``Retry-After``, or its
-    body says so. A 413 with a ``Retry-After`` is transient. There is no opinion on the rest.
+    Where 429 is among them, a 403 that says that it is a rate limit is throttling, too: it has a ``Retry-After``, or
+    its body says so. A 413 with a ``Retry-After`` is transient. There is no opinion on the rest.
 
     :param codes: the statuses to retry, from 100 to 599.
     :param by_status_alone: nothing else is looked at.

@@ -39,7 +39,7 @@ from .quota import NO_QUOTA, Back
 from .replay import FOLLOWED_STATUSES, SIMPLE_BODIES, RequestFacts
 from .scope import MOST_SCOPES, OVERFLOW, Scope, Scopes
 from .steps import Again, Ask, AskProgram, Before, Join, Noted, Pause, Place, ReadOn, Refused, Send, Step, Stop
-from .strategy import StandardRetryStrategy
+from .strategy import RetryStrategy, StandardRetryStrategy
 from .tapes import END_OF_TAPE, is_of_a_tape, is_played
 from .time_limits import TimeLimits
 
@@ -104,17 +104,16 @@ class Plan:
     @classmethod
     def of(cls, config: RetryConfig, strategy: Any, features: tuple[Feature, ...], listeners: Any) -> Plan:
         """Make it for a strategy, with the features that the config asks for."""
-        begin_foreign, policy, scopes = None, getattr(strategy, "policy", None), getattr(strategy, "scopes", None)
-        if not is_built_in(strategy):
-            policy = policy or Policy.of(config, features)
-            fold = None if isinstance(strategy, StandardRetryStrategy) else policy.classifiers
+        is_ours, is_own, begin_foreign = isinstance(strategy, StandardRetryStrategy), is_built_in(strategy), None
+        policy: Policy = strategy.policy if is_ours else Policy.of(config, features)
+        if not is_own:
+            fold = None if is_ours else policy.classifiers
             begin_foreign = partial(ForeignOperation, strategy, fold, policy.sees_successes)
-            scopes = Scopes(lambda name, now: NO_QUOTA)
         return cls(
             config,
             strategy,
             policy,
-            scopes,
+            strategy.scopes if is_own else Scopes(lambda *_: NO_QUOTA),
             listeners,
             begin_foreign,
             (config.operation_timeout, config.operation_attempt_timeout) != (None, None),
@@ -124,7 +123,7 @@ class Plan:
             hooked(features, "remedy"),
             hooked(features, "judged"),
             hooked(features, "attempted"),
-            tuple(item for item in policy.classifiers if hasattr(item, "vouch")),
+            tuple(item for item in policy.classifiers if isinstance(item, Vouches)),
         )
 
 
@@ -133,6 +132,13 @@ class Driver(HTTPAdapter):
 
     clock: Clock
     plan: Plan
+    listeners: Any
+    retry_config: RetryConfig
+    strategy: RetryStrategy
+    _strategy: RetryStrategy
+    _given: bool
+    _make_plan: Callable[[], None]
+    _use: Callable[[Any], None]
     _by_origin: dict[str, Scope]
     _scopes_are_origins: bool
     scope_of: Callable[[PreparedRequest], str]
@@ -253,7 +259,7 @@ class Driver(HTTPAdapter):
         self,
         config: RetryConfig,
         value: Any,
-        strategy: object,
+        strategy: RetryStrategy | None,  # noqa: ARG002
         options: dict[str, Any],  # noqa: ARG002
     ) -> tuple[RetryConfig, Any]:
         """Return a config with what the argument ``max_retries`` asks for, and what :meth:`_show_given` needs of it."""

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from ..core.driver import Driver
 from .table import found
 
+__all__ = ["AdapterBase"]
+
 if TYPE_CHECKING:
     from .urllib3_retry import MaxRetries as AdapterBase
 else:

@@ -13,6 +13,7 @@ from requests_smithy_retry import (
     ModeledAsRetryableClassifier,
     Outcome,
     RetryAction,
+    RetryClassifierPriority,
     SmithyModel,
     SmithyModelClassifier,
     StandardRetryStrategy,
@@ -20,6 +21,7 @@ from requests_smithy_retry import (
     Vouched,
     retry_history,
     retry_options,
+    with_priority,
 )
 from tests.support import Reply, prepare, reset_error, scripted, send
 from tests.unit.smithy.asts import error, operation, service
@@ -187,6 +189,12 @@ def test_a_model_vouches_for_what_it_knows(
     request = prepare("POST", URL + path, **parts)
     request.method = method
     assert expected == SmithyModelClassifier([SmithyModel.from_dict(ast).for_endpoint(URL)]).vouch(request)
+
+
+def test_a_model_at_another_priority_vouches_as_before() -> None:
+    """Its verdicts alone have a place among others."""
+    moved = with_priority(SmithyModelClassifier([ENDPOINT]), RetryClassifierPriority.default())
+    assert send(scripted(500, 200, classifiers=[moved]), "POST", f"{URL}/search").status_code == 200
 
 
 @pytest.mark.parametrize("bad", [MODEL, object(), "model.json"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import requests
 from typing_extensions import Unpack, assert_type
@@ -29,7 +30,6 @@ from requests_smithy_retry import (
     PermitWait,
     RateLimitDialect,
     RateLimiterSettings,
-    RateLimiterSnapshot,
     RetryAction,
     RetryAdapter,
     RetryBackoffStrategy,
@@ -50,6 +50,7 @@ from requests_smithy_retry import (
     SimpleRetryStrategy,
     SmithyEndpoint,
     SmithyModel,
+    SmithyModelClassifier,
     StandardRetryStrategy,
     StandardRetryToken,
     StopReason,
@@ -254,13 +255,13 @@ def the_adaptive_mode() -> None:
     token = strategy.acquire_initial_retry_token(token_scope="jobs")
     assert_type(strategy.send_permit(token=token, deadline=None), PermitWait | None)
     assert_type(strategy.limiter("jobs"), ClientRateLimiter)
-    assert_type(strategy.snapshot().limiters, Mapping[str | None, RateLimiterSnapshot])
+    assert_type(strategy.snapshot().limiters, Mapping[str | None, Any])
 
 
 def models_and_priorities() -> None:
     model = SmithyModel.from_dict({})
     assert_type(model.for_endpoint("https://example.com"), SmithyEndpoint)
-    mount(requests.Session(), at="https://example.com", models=[model])
+    mount(requests.Session(), classifiers=[SmithyModelClassifier([model.for_endpoint("https://example.com")])])
     later = RetryClassifierPriority.run_after(RetryClassifierPriority.default())
     RetryAdapter(classifiers=[with_priority(item, later) for item in default_classifiers()])
 
@@ -286,7 +287,7 @@ def a_name_that_there_is_not() -> None:
 
 def rate_limits(session: requests.Session) -> None:
     """Limits that servers announce, credentials, and errors inside a 200."""
-    dialect = RateLimitDialect("acme-left", reset=("acme-next", "acme-until"), limit="acme-most", window=60.0)
+    dialect = RateLimitDialect("acme-left", reset=("acme-next", "acme-until"), limit="acme-most")
     assert_type(dialect.remaining, str)
     found = ErrorInBodyClassifier(lambda body: body["wait"] > 0, "wait", kind=ErrorKind.SERVER)
 

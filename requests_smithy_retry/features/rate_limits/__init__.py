@@ -42,7 +42,8 @@ class Announcements(Feature):
 
     def __init__(self, config: RetryConfig, clock: Clock) -> None:
         self.clock = clock
-        self.dialects = DIALECTS if isinstance(config.pacing, str) else (*config.pacing, *DIALECTS)
+        pacing: Any = config.pacing
+        self.dialects: tuple[RateLimitDialect, ...] = DIALECTS if isinstance(pacing, str) else (*pacing, *DIALECTS)
 
     def classifiers(self, config: RetryConfig) -> tuple[RetryClassifier, ...]:
         """Return the classifier of a 403 that announces a limit of which nothing is left."""
