@@ -129,10 +129,7 @@ def operation(
             number += 1
             mended = yield from _mended(remedies, outcome, progress)
             decision = (yield from decide(context, progress, outcome)) if mended is None else mended
-            if isinstance(decision, Stop) and decision.reason is StopReason.NOT_RETRYABLE and outcome.is_unread:
-                cut = yield ReadOn()
-                if cut is not None:
-                    outcome, decision = cut, (yield from decide(context, progress, cut))
+            outcome, decision = yield from _read_through(context, decide, progress, outcome, decision)
             if isinstance(decision, Again):
                 progress = decision.progress
             elif decision.reason is StopReason.SUCCESS:
@@ -148,6 +145,17 @@ def operation(
             headers = decision.headers or headers
     finally:
         context.quota.lost(progress.standing)
+
+
+def _read_through(
+    context: Context, decide: Callable[..., Steps], progress: Progress, outcome: Outcome, decision: Again | Stop
+) -> Generator[Step, Any, tuple[Outcome, Again | Stop]]:
+    """Have the body of a final response read to its end: where it breaks off, that is judged in its place."""
+    if isinstance(decision, Stop) and decision.reason is StopReason.NOT_RETRYABLE and outcome.is_unread:
+        cut = yield ReadOn()
+        if cut is not None:
+            return cut, (yield from decide(context, progress, cut))
+    return outcome, decision
 
 
 def _let_in(gates: Iterable[Gate], before: Before) -> Generator[Step, Any, tuple[Before, Refused | None]]:
@@ -231,9 +239,7 @@ def _too_long(hint: Hint, why: str, outcome: Outcome) -> str:
     return f"{hint.source} asks for {hint.seconds:.15g} s, {why}: allowed again at {until}"
 
 
-def _paid(
-    context: Context, again: Again, outcome: Outcome, reason: RetryReason, terms: Terms, hint: float
-) -> Judging:
+def _paid(context: Context, again: Again, outcome: Outcome, reason: RetryReason, terms: Terms, hint: float) -> Judging:
     """Have the quota decide about a retry that nothing else forbids."""
     quota, standing = context.quota, again.progress.standing
     if _asks_again(context, reason, outcome):
