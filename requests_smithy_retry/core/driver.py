@@ -30,7 +30,7 @@ from ..wire.state import reached, read_part, this_thread
 from .caller_errors import is_raised, not_sent_error, status_error
 from .foreign import ForeignGate, ForeignOperation, is_built_in
 from .held import NO_HOOKS, Held, complete, is_read
-from .machine import Context, Gate, Remedy, operation
+from .machine import Context, FirstGate, Gate, Remedy, operation
 from .nested_retries import note_end
 from .policy import Policy
 from .port import Feature, hooked
@@ -93,7 +93,7 @@ class Plan:
     begin_foreign: Callable[[str], ForeignOperation] | None
     is_bounded: bool
     begins_at_once: bool
-    gates: tuple[Callable[..., Gate | None], ...]
+    gates: tuple[Callable[..., FirstGate | None], ...]
     received: tuple[Callable[..., None], ...]
     remedies: tuple[Callable[..., Remedy | None], ...]
     judged: tuple[Callable[..., None], ...]
@@ -218,7 +218,8 @@ class Driver(HTTPAdapter):
         """Return True if nothing has to be asked for before the first attempt."""
         if call.request.body.__class__ not in SIMPLE_BODIES or not call.options.can_wait:
             return False
-        return not [True for gate in plan.gates if gate(call, scope) is not None]
+        gates = [gate for find in plan.gates if (gate := find(call, scope)) is not None]
+        return not gates or all(gate.is_open(self.clock.now()) for gate in gates)
 
     def _attempt(self, plan: Plan, call: Call, scope: Scope, held: Held, request: PreparedRequest) -> None:
         """Send once, and read the body if it is wanted: a cut one is this attempt's failure.

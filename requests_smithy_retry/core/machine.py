@@ -52,15 +52,24 @@ class Passed(NamedTuple):
 class Gate(Protocol):
     """Holds attempts of a scope back, before they are sent (a port of features)."""
 
-    def admit(self, waited: float) -> Steps:
+    def admit(self, waited: float, began: float) -> Steps:
         """Wait until the next attempt may be sent; the result is :class:`Passed`, or :class:`Refused`.
 
         :param waited: seconds that it has waited already, by a server's wish.
+        :param began: the moment at which its operation began.
         """
         ...
 
     def note(self, before: Before, passed: Passed) -> Before:
         """Return the record of the waits with that at this gate."""
+        ...
+
+
+class FirstGate(Gate, Protocol):
+    """A gate that is looked for before the first attempt, too."""
+
+    def is_open(self, now: float) -> bool:
+        """Let the first attempt through if it need not wait; the machine is not needed then."""
         ...
 
 
@@ -119,7 +128,7 @@ def operation(
             yield Pause(wait)
         while True:
             if first is None:
-                before, refused = yield from _let_in(gates, before)
+                before, refused = yield from _let_in(gates, before, progress.standing.began)
                 if refused is not None:
                     context.quota.unsent(progress.standing)
                     return Stop(refused.reason, refused.why)
@@ -158,10 +167,10 @@ def _read_through(
     return outcome, decision
 
 
-def _let_in(gates: Iterable[Gate], before: Before) -> Generator[Step, Any, tuple[Before, Refused | None]]:
+def _let_in(gates: Iterable[Gate], before: Before, began: float) -> Generator[Step, Any, tuple[Before, Refused | None]]:
     """Wait until every gate lets the next attempt through, or one refuses."""
     for gate in gates:
-        passed = yield from gate.admit(before.delay)
+        passed = yield from gate.admit(before.delay, began)
         if isinstance(passed, Refused):
             return before, passed
         before = gate.note(before, passed)
