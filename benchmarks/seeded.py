@@ -4,7 +4,7 @@
 
 The bugs are those of `seeded_bugs.toml`. The checks, in their order: `explore` (the send loop in a simulated world,
 random runs and the fixed set), `schedules` (threads over one object, at most two preemptions), `bound` (retries in
-vain) and `tests` (those of the bug's room, the ones on real time included). A bug is tried until one check finds it;
+vain) and `tests` (those of the bug's room and of behaviour, the ones on real time included). A bug is tried until one check finds it;
 `--all` tries every check. `--clean` runs the checks on copies without a bug, which they must leave alone. Exit status
 1: a bug that no check finds. Half an hour of a quiet machine.
 """
@@ -41,18 +41,16 @@ LONGEST_TEST = 120
 """Seconds after which a test hangs."""
 
 PROGRAMS = {
-    "quotas/payoff.py": "spent,payoff,line",
-    "quotas/bucket.py": "bucket,hook",
-    "quotas/line.py": "line",
-    "quotas/scope_quota.py": "hook",
-    "quotas/scopes.py": "scope",
-    "pacing/gate.py": "gate",
-    "pacing/pace.py": "gate",
-    "pacing/rate_limiter.py": "limiter",
+    "clock.py": "line,rate limit",
+    "core/payoff.py": "spent,payoff,first tries,line",
+    "core/line.py": "line",
+    "core/scope.py": "scope",
+    "features/rate_limits/limits.py": "rate limit",
+    "smithy/buckets.py": "bucket",
+    "smithy/rate_limiter.py": "limiter",
     "wire/pools.py": "kept",
     "wire/addresses.py": "address",
     "wire/resolving.py": "names",
-    "sending/credentials.py": "credentials",
 }
 """By the file of a bug: the programs of `schedules` that run it; all for others would find nothing else."""
 PYTEST = (
@@ -92,13 +90,14 @@ class Found(NamedTuple):
 
 
 def room_tests(file: str, root: Path = ROOT) -> list[str]:
-    """Return what pytest is given to run the tests of a file's room, those that name its module first."""
-    room, _, module = file.removesuffix("/__init__.py").removesuffix(".py").partition("/")
-    folder = f"tests/unit/{room}"
-    name = module.replace("/", ".")
-    named = re.compile(rf"requests_smithy_retry\.{room}(\.| import .*\b){re.escape(name)}\b")
-    near = [path for path in sorted((root / folder).rglob("test_*.py")) if named.search(path.read_text("utf-8"))]
-    return [*(str(path.relative_to(root)) for path in near), folder]
+    """Return what pytest is given to run the tests that name a file's module, those of its room, and of behaviour."""
+    module = f"requests_smithy_retry.{file.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}"
+    room, _, name = module.rpartition(".")
+    named = re.compile(rf"from {re.escape(module)}\b|from {re.escape(room)} import .*\b{name}\b")
+    tests = [path for folder in ("unit", "behaviour") for path in sorted((root / "tests" / folder).rglob("test_*.py"))]
+    near = [str(path.relative_to(root)) for path in tests if named.search(path.read_text("utf-8"))]
+    folders = [f"tests/unit/{file.partition('/')[0]}", "tests/behaviour"]
+    return [*near, *(folder for folder in folders if (root / folder).is_dir())]
 
 
 def put_in(bug: dict[str, str], folder: Path) -> None:
@@ -174,7 +173,7 @@ def tried(bug: dict[str, str], wanted: frozenset[str], *, every: bool, clean: bo
     began, by, how, file = time.monotonic(), [], "", bug["file"]
     concerned = {
         "schedules": file in PROGRAMS,
-        "bound": file.startswith(("quotas/", "strategies/", "pacing/")),
+        "bound": file.startswith(("core/", "smithy/")),
     }
     checks = [check for check in RUNS if check in wanted and concerned.get(check, True)]
     made = []

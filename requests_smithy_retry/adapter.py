@@ -130,7 +130,8 @@ class RetryAdapter(AdapterBase):
         self._scopes_are_origins = self.retry_config.scope is None and own is RetryAdapter.scope_of
         self._by_origin: dict[str, Scope] = {}
         own = strategy.features() if is_built_in(strategy) else ()
-        self.features: tuple[Feature, ...] = (*features_of(self.retry_config, self.clock), *own)
+        # A permit may be refused; who was let in by a rate limit sends at once.
+        self.features: tuple[Feature, ...] = (*own, *features_of(self.retry_config, self.clock))
         self._make_plan()
         forgets_with_all(self)
 

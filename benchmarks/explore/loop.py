@@ -297,8 +297,9 @@ class World:
                 self.report("fork: the child found a violation, see above")
             return
         try:
-            net.pid = os.getpid()
+            net.pid, now = os.getpid(), tasks.now
             tasks.begin(_Drawn(self.plan))
+            tasks.now = now
             net.open.clear()
             self.calls = [Call(number, Op(method="GET", host=number % len(self.plan.addresses))) for number in range(4)]
             if self.plan.dead or self.plan.refusing:
@@ -572,7 +573,7 @@ class World:
     def _balance(self, call: Call) -> tuple[float, float]:
         history = call.history
         if any(exchange.is_of_rest for exchange in call.exchanges):  # by operations of their own
-            return -14.0 * len(call.seen), float(len(call.seen))
+            return -14.0 * len(call.seen), 1.0 + 2 * len(call.seen)
         if history is None or call.op.interrupt:  # an interrupted operation may have paid once more, or once less
             paid = [self._price(call, at) for at in range(len(call.seen))]
             if call.error is None and len(call.seen) <= 1:
@@ -584,7 +585,9 @@ class World:
             paid = [price for price in prices if price]  # an attempt with new credentials costs nothing
             back = paid[-1] - sum(paid) if paid else 1.0
             return back, back
-        return -sum(prices), -sum(prices)
+        # A body that came further shows that the service is up, as a success does.
+        cut = sum(row.status is None and status is not None for row, (status, _) in zip(rows, call.seen, strict=False))
+        return -sum(prices), cut - sum(prices)
 
     def _price(self, call: Call, at: int) -> float:
         """Return what the retry after an attempt costs."""

@@ -11,10 +11,9 @@ from typing import Any
 import requests.exceptions
 from requests import PreparedRequest, Response
 
-from ..classifiers.transport_faults import forget_frames, never_left
+from ..classifiers.transport_faults import forget_frames
 from ..clock import after, earliest
 from ..interruptions import is_interruption
-from ..wire.body import received_by
 from ..wire.decoding import verify_whole
 from ..wire.response import UNREAD_BYTES, Peeked, peek, reader_of
 from ..wire.state import this_thread, timeout_of
@@ -81,30 +80,6 @@ class Held:
     def answer(self) -> Response | None:
         """The response; None beside an error."""
         return None if self.error is not None else self.response
-
-    @property
-    def is_success(self) -> bool:
-        return self.error is None and self.response is not None and self.response.status_code < 400
-
-    @property
-    def is_cut(self) -> bool:
-        """The body of a success broke off."""
-        return self.error is not None and self.response is not None and self.response.status_code < 400
-
-    @property
-    def is_unwritten(self) -> bool:
-        """It failed before any byte of its request was written."""
-        return self.error is not None and (this_thread.connecting is True or never_left(self.error))
-
-    @property
-    def received(self) -> int | None:
-        """The encoded bytes that its connection brought of a body; None: they were not counted."""
-        return received_by(self.response) if self.brought is None else self.brought
-
-    @property
-    def prefix(self) -> bytes | None:
-        """The beginning of a failed response's body, where it was looked at."""
-        return None if self.peeked is None else self.peeked.prefix
 
     def examine(self, request: PreparedRequest) -> None:
         """Name the error as ``requests`` does, and look at as much of a failed body as is at hand."""
@@ -304,15 +279,15 @@ def _close_idle(raw: Any) -> None:
     if original is None or queue is None:
         return
     mutex: Any = getattr(queue, "mutex", None)  # gevent's queue has no mutex and needs no mutex
-    if mutex is not None and not mutex.acquire(timeout=MUTEX_SECONDS):
-        return
+    is_ours = False
     try:
-        for connection in getattr(queue, "queue", ()):
+        is_ours = mutex is not None and mutex.acquire(timeout=MUTEX_SECONDS)
+        for connection in getattr(queue, "queue", ()) if is_ours or mutex is None else ():
             # A connection knows the last response that it read, until it sends the next request.
             if getattr(connection, "_HTTPConnection__response", None) is original:
                 connection.close()
     finally:
-        if mutex is not None:
+        if is_ours:
             mutex.release()
 
 

@@ -70,6 +70,7 @@ def test_who_is_interrupted_while_it_joins_the_line_for_tokens_leaves_it() -> No
     assert [] == replay(*plans)
 
 
+USED_UP = (("RateLimit-Limit", "10"), ("RateLimit-Remaining", "0"), ("RateLimit-Reset", "2"))
 LIMITED = (("X-RateLimit-Limit", "10"), ("X-RateLimit-Remaining", "3"), ("X-RateLimit-Reset", "4"))
 STALLED = Try(status=503, size=70_000, fault="stall", at=60_295)
 CUT = Try(framing="chunked", fault="end", at=198)
@@ -82,9 +83,24 @@ CUT = Try(framing="chunked", fault="end", at=198)
         Plan(ops=(Op(stream="close", tries=(STALLED,)),), options=(("operation_timeout", 0.3),)),
         Plan(ops=(Op(tries=(Try(framing="close", version=1, fault="reset", at=175),)),)),
         Plan(ops=(Op(tries=(Try(headers=LIMITED),)), Op(tries=(CUT,)))),
+        Plan(
+            seed=3065213821,
+            ops=(
+                Op(tries=(Try(status=429, headers=USED_UP),)),
+                Op(timeout=0.25, deadline=0.5, tries=(Try(status=429, size=70_000),)),
+            ),
+            options=(("mode", "adaptive"),),
+        ),
         Plan(ops=(Op(stream="close", interrupt=(234, "stop")),), options=(("operation_timeout", 0.3),)),
     ],
-    ids=["changed body", "late look at a body", "rest of a body", "rate limit of a rest", "interrupted hand-over"],
+    ids=[
+        "changed body",
+        "late look at a body",
+        "rest of a body",
+        "rate limit of a rest",
+        "no permit",
+        "interrupted hand-over",
+    ],
 )
 def test_what_was_found_stays_mended(plan) -> None:
     """A body that changed is told as requests does, a look keeps the deadline, a rest is recorded and lets go."""
