@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..classifiers.outcome import Outcome
     from ..classifiers.protocol import RetryClassifier
     from ..config.retry_config import RetryConfig
-    from ..wire.state import Peer
+    from ..wire.addresses import Peer
     from .driver import Call, Driver
     from .machine import Gate, Remedy
     from .scope import Scope

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import functools
+import inspect
 import select
 import signal
 import socket
@@ -15,9 +17,11 @@ from typing import Any
 
 import pytest
 import requests
+from requests.adapters import HTTPAdapter
 
 from requests_smithy_retry import Outcome, RetryAdapter, StopReason, classifier, retry_history, retry_options
 from requests_smithy_retry.classifiers.actions import RetryAction
+from requests_smithy_retry.core import driver, held, machine
 from requests_smithy_retry.interruptions import is_interruption
 from requests_smithy_retry.wire.state import this_thread
 from tests.faults import FaultServer, Reply, Stall, Wire
@@ -318,24 +322,77 @@ def test_an_interruption_gives_the_connection_back(kind: type[BaseException]) ->
             assert 200 == client.get(server.url, timeout=60).status_code
 
 
+HEART = (driver, held, machine)
+
+
+def lines_of(module: Any) -> set[int]:
+    """The lines of a module without those that clean up, as nothing guards them against a signal in turn."""
+    source = inspect.getsource(module)
+    cleaning = [part for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Try) for part in node.finalbody]
+    cleaned = {line for part in cleaning for line in range(part.lineno, (part.end_lineno or 0) + 1)}
+    return set(range(1, len(source.splitlines()) + 1)) - cleaned
+
+
+LINES = {(module.__file__, line) for module in HEART for line in lines_of(module)}
+FILES = {file for file, _ in LINES}
+
+
+def interrupted_at_line(number: int, function: Callable[[], Any]) -> bool:
+    """Run a function with an interruption before the line of that number, of those of the heart that it comes to."""
+    seen: set[tuple[str, int, int]] = set()
+
+    def at(frame: Any, event: str, _: Any) -> Any:
+        if frame.f_code.co_filename not in FILES:
+            return None
+        place = frame.f_code.co_filename, frame.f_lineno
+        if event == "line" and place in LINES:
+            seen.add((*place, len(sent)))
+            if len(seen) > number:
+                sys.settrace(None)
+                raise Stop
+        return at
+
+    sent: list[Any] = []
+    usual, before = HTTPAdapter.send, sys.gettrace()
+
+    def send(*arguments: Any, **named: Any) -> Any:
+        sent.append(1)
+        return usual(*arguments, **named)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(HTTPAdapter, "send", send)
+        sys.settrace(at)
+        try:
+            function()
+        except Stop:
+            return True
+        finally:
+            sys.settrace(before)
+    return False
+
+
+@pytest.mark.untraced
 @pytest.mark.parametrize(
-    ("function", "status"),
+    "script",
     [
-        ("_first_try", 200),
-        *((name, 503) for name in ("__init__", "_settle", "examine", "judge", "note", "_sleep", "finish")),
+        [Reply(200, body=b"whole")],
+        [Reply(503, body=b"whole"), Reply(200)],
+        [Reply(429, body=b"x" * 100_000, framing="chunked"), Reply(404, body=b"x" * 100_000)],
     ],
+    ids=["at once", "after a retry", "long bodies"],
 )
-def test_an_interruption_while_an_attempt_is_judged_gives_its_connection_back(function: str, status: int) -> None:
-    """An interruption while an attempt is judged gives back the connection, of which only the attempt knows by then."""
-
-    def chosen(name: str, file: str) -> bool:
-        files = ("operation.py", "send_loop.py", "attempt.py")
-        return name == function and file.endswith(files[:1] if name == "__init__" else files)
-
-    options: dict[str, Any] = {"pool_block": True, "pool_maxsize": 1, "operation_timeout": 5, "max_attempts": 1}
-    with FaultServer([Reply(status, body=b"whole")]) as server, session(**options) as client:
-        assert interrupted_at(chosen, lambda: client.get(server.url))
-        assert client.get(server.url, timeout=60).status_code in (200, status)
+def test_an_interruption_at_any_line_gives_the_connection_back(script: list[Any]) -> None:
+    """Wherever a signal arrives, the only place of a pool is free afterwards, and the thread has no deadline."""
+    options: dict[str, Any] = {"pool_block": True, "pool_maxsize": 1, "operation_timeout": 60}
+    for number in range(1000):
+        with FaultServer([*script]) as server, session(**options) as client:
+            was_interrupted = interrupted_at_line(number, lambda: client.get(server.url))
+            assert None is this_thread.deadline, f"interrupted at line {number}"
+            server.script([])
+            assert 200 == client.get(server.url, timeout=5).status_code, f"interrupted at line {number}"
+        if not was_interrupted:
+            return
+    pytest.fail("a request comes to fewer lines")
 
 
 @pytest.mark.parametrize("status", [200, 404, 503])
