@@ -25,7 +25,7 @@ from requests_smithy_retry import (
 from requests_smithy_retry.features.redis import RedisQuota
 from requests_smithy_retry.testing import FakeClock, FaultServer, Reply, scripted
 from tests.support import send
-from tests.unit.quotas.servers import Dictionary
+from tests.unit.features.redis.servers import Dictionary
 
 HOUR = 3600.0
 SCOPE = "https://api.example.com:443"

@@ -27,7 +27,7 @@ from requests_smithy_retry import (
 )
 from requests_smithy_retry.features.redis import RedisQuota
 from tests.support import reset_error, scripted, send
-from tests.unit.quotas.servers import Dictionary
+from tests.unit.features.redis.servers import Dictionary
 
 redis = pytest.importorskip("redis")
 

@@ -11,7 +11,7 @@ import pytest
 
 from requests_smithy_retry.clock import SYSTEM_CLOCK
 from requests_smithy_retry.quotas import redis as redis_module
-from requests_smithy_retry.quotas.redis import LOG_PAUSE, PAUSE, Ask, RedisQuota, RedisTokenBucket
+from requests_smithy_retry.features.redis import LOG_PAUSE, PAUSE, Ask, RedisQuota, RedisTokenBucket
 from requests_smithy_retry.testing import FakeClock
 
 from .servers import Dictionary

@@ -23,7 +23,7 @@ from requests_smithy_retry import (
 from requests_smithy_retry.classifiers.outcome import ResendFacts
 from requests_smithy_retry.config.retry_config import ADAPTER_OPTIONS, CLASSIFIER_OPTIONS, OPTIONS
 from requests_smithy_retry.config.retry_options import NOTHING, OperationOptions
-from requests_smithy_retry.strategies.foreign import (
+from requests_smithy_retry.core.foreign import (
     ForeignStrategy,
     adapt,
     check_beside_strategy,

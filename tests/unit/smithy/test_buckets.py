@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from requests_smithy_retry import RetryAdapter, RetryQuota, StandardRetryStrategy, TokenBucket, TokenBucketSnapshot
 from requests_smithy_retry.checks import safe_repr
-from requests_smithy_retry.quotas.bucket import is_full
-from requests_smithy_retry.quotas.line import Failure, Go, Terms
+from requests_smithy_retry.smithy.buckets import is_full
+from requests_smithy_retry.core.line import Failure, Go, Terms
 from requests_smithy_retry.quotas.scope_quota import PricedQuota
 from requests_smithy_retry.testing.clock import FakeClock
 

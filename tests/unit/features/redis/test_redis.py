@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from requests_smithy_retry import RetryQuota, StandardRetryStrategy, TokenBucket, TokenBucketSnapshot
 from requests_smithy_retry.clock import SYSTEM_CLOCK
 from requests_smithy_retry.quotas import redis as redis_module
-from requests_smithy_retry.quotas.redis import SCRIPT, TTL, RedisQuota, RedisTokenBucket
+from requests_smithy_retry.features.redis import SCRIPT, TTL, RedisQuota, RedisTokenBucket
 
 from .servers import RedisCluster, RedisServer, SentinelSetup, SpoilingProxy
 

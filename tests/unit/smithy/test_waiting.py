@@ -12,12 +12,12 @@ import pytest
 
 from requests_smithy_retry import Outcome, RetryContext, RetryError, StandardRetryStrategy, StopReason, TokenBucket
 from requests_smithy_retry.quotas import scope_quota
-from requests_smithy_retry.quotas.bucket import Loan, loan_of
-from requests_smithy_retry.quotas.line import Failure, Go, Refusal, Refused, Terms
+from requests_smithy_retry.smithy.buckets import Loan, loan_of
+from requests_smithy_retry.core.line import Failure, Go, Refusal, Refused, Terms
 from requests_smithy_retry.quotas.scope_quota import PricedQuota
-from requests_smithy_retry.quotas.scopes import FORGET_AFTER, MAX_SCOPES
+from requests_smithy_retry.core.scope import FORGET_AFTER, MAX_SCOPES
 from requests_smithy_retry.testing.clock import FakeClock
-from tests.unit.strategies.test_simple import Safe, refresh
+from tests.unit.core.test_strategy import Safe, refresh
 
 GIVE_UP = 120.0
 PAUSE = threading.Event()

@@ -27,7 +27,7 @@ from requests_smithy_retry.testing import FaultServer
 from requests_smithy_retry.testing import Reply as WireReply
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.support import URL, Reply, scripted, session_with
-from tests.unit.strategies.test_simple import in_context, response
+from tests.unit.core.test_strategy import in_context, response
 
 SCOPE = "https://api.example.com:443"
 

@@ -21,11 +21,11 @@ from requests_smithy_retry import (
     retry_history,
     retry_options,
 )
-from requests_smithy_retry.quotas.scopes import MAX_SCOPES
-from requests_smithy_retry.strategies.foreign import strategy_for
+from requests_smithy_retry.core.scope import MAX_SCOPES
+from requests_smithy_retry.core.foreign import strategy_for
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.support import read_timeout, reset_error, scripted, send
-from tests.unit.strategies.test_simple import Safe, in_context, refresh, refusal, response
+from tests.unit.core.test_strategy import Safe, in_context, refresh, refusal, response
 
 
 def strategy(**options) -> StandardRetryStrategy:

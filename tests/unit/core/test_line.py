@@ -6,23 +6,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from requests_smithy_retry.quotas.line import Failure, Go, Line, Refusal, Refused, Standing, Terms, Wait, Waiter
+from requests_smithy_retry import StopReason
+from requests_smithy_retry.core.line import Failure, Go, Line, Standing, Terms, Waiter
+from requests_smithy_retry.core.steps import Refused, Wait
 
 PLAIN = Terms()
 
 
 class Scene:
-    """A line whose clock and first-try successes a test moves; each failure has used up its tokens already."""
+    """A line whose clock a test moves; each failure has used up its tokens already.
+
+    :param firsts: first-try successes so far.
+    """
 
     def __init__(self, *, age: float = 0.0, firsts: int = 0, room: int = 1000) -> None:
-        self.now, self.firsts = age, firsts
+        self.now = age
         self.line = Line(0.0, room=room)
+        for _ in range(firsts):
+            self.line.first_try(age)
         self.woken: list[Waiter] = []
 
     def fail(self, terms: Terms = PLAIN, standing: Standing | None = None, *, throttled: bool = False):
         """Fail one attempt, of a new operation unless its standing is given."""
         standing = Standing(self.now) if standing is None else standing
-        seen = self.line.failed(standing, terms, Failure(throttled=throttled), self.now, firsts=self.firsts, renew=bool)
+        seen = self.line.failed(standing, terms, Failure(throttled=throttled), self.now, bool)
         return seen if isinstance(seen, Refused) else seen[0]
 
     def join(self, terms: Terms = PLAIN, standing: Standing | None = None, *, earliest: float = 0.0):
@@ -33,14 +40,11 @@ class Scene:
         return self.line.join(waiter, self.now) or waiter
 
     def look(self, waiter: Waiter) -> Go | Wait | Refused:
-        return self.line.look(waiter, self.now, firsts=self.firsts)
+        return self.line.look(waiter, self.now)
 
     def succeed(self, *, is_first: bool = True, latency: float = 0.0, timeout: float | None = None) -> bool:
-        self.firsts += is_first
         standing = Standing(self.now, successes=None if is_first else 0)
-        return self.line.succeeded(
-            standing, Terms(patience=5.0), self.now, firsts=self.firsts, latency=latency, timeout=timeout
-        )
+        return self.line.succeeded(standing, PLAIN, self.now, latency, timeout)
 
     @property
     def gone(self) -> int:
@@ -72,15 +76,7 @@ def test_what_fails_while_others_succeed_fails_after_max_attempts(most):
         standing = scene.fail(Terms(most), standing)
         scene.succeed()
         attempts += 1
-    assert (most, Refused(Refusal.MAX_ATTEMPTS)) == (attempts, standing)
-
-
-def test_a_first_try_success_that_was_only_counted_is_a_success_too():
-    """A success that was only counted, and not told to the line, ends the grace as well."""
-    scene = Scene()
-    standing = scene.fail()
-    scene.firsts += 1
-    assert 2 == scene.fail(standing=standing).counted
+    assert (most, Refused(StopReason.MAX_ATTEMPTS)) == (attempts, standing)
 
 
 @pytest.mark.parametrize(("age", "counted"), [(9.9, 1), (10.0, 2), (60.0, 2)])
@@ -95,7 +91,7 @@ def test_a_throttled_attempt_counts_for_none_but_the_first_while_it_may_wait(age
 
 def test_one_attempt_is_one_attempt_also_where_it_was_throttled():
     """``max_attempts=1`` switches retries off."""
-    assert Refused(Refusal.MAX_ATTEMPTS) == Scene().fail(Terms(1), throttled=True)
+    assert Refused(StopReason.MAX_ATTEMPTS) == Scene().fail(Terms(1), throttled=True)
 
 
 # Waiting: which operations may, and for how long
@@ -131,8 +127,8 @@ def test_an_operation_is_refused_at_once_when_the_outage_is_as_old_as_patience(d
     scene.now = 4.9
     assert isinstance(scene.join(), Waiter)
     scene.now = 5.0
-    assert Refused(Refusal.PATIENCE, 5.0) == scene.look(first)
-    assert Refusal.PATIENCE is scene.join(Terms(deadline=deadline))
+    assert Refused(StopReason.PATIENCE, 5.0) == scene.look(first)
+    assert StopReason.PATIENCE is scene.join(Terms(deadline=deadline))
     assert isinstance(scene.join(Terms(patience=30.0)), Waiter)
 
 
@@ -141,17 +137,17 @@ def test_who_gives_up_says_why_and_how_long_it_waited():
     scene = Scene(age=1.0)
     plain, hurried = scene.join(), scene.join(Terms(deadline=4.0))
     scene.now = 4.0
-    assert Refused(Refusal.DEADLINE, 3.0) == scene.look(hurried)
+    assert Refused(StopReason.DEADLINE, 3.0) == scene.look(hurried)
     scene.now = 6.0
-    assert Refused(Refusal.PATIENCE, 5.0) == scene.look(plain)
+    assert Refused(StopReason.PATIENCE, 5.0) == scene.look(plain)
     assert [] == scene.line.waiters
 
 
 def test_a_full_line_refuses():
     """When the line is full, a new operation is refused, and those in line stay there."""
     scene = Scene(room=2)
-    assert [Waiter, Waiter, Refusal] == [type(scene.join()) for _ in range(3)]
-    assert Refusal.FULL is scene.join()
+    assert [Waiter, Waiter, StopReason] == [type(scene.join()) for _ in range(3)]
+    assert StopReason.LINE_FULL is scene.join()
     scene.line.leave(scene.line.waiters[0], 0.0)
     assert isinstance(scene.join(), Waiter)
 
@@ -428,15 +424,7 @@ def test_who_is_let_go_and_interrupted_at_once_passes_it_on():
     assert [] == scene.line.waiters
 
 
-# Successes that were only counted, pauses, jumps
-
-
-def test_a_success_that_was_on_its_way_when_the_line_formed_lets_somebody_go():
-    """The success took the fast path and was only counted; the next look of a waiter finds it."""
-    scene = Scene(age=100.0, firsts=1000)
-    waiter = scene.join()
-    scene.firsts += 1
-    assert "another request succeeded" == scene.look(waiter).why
+# Pauses, jumps
 
 
 @pytest.mark.parametrize(("pause", "since"), [(0.0, 0.0), (30.0, 0.0), (30.1, 36.1), (299.0, 305.0)])
@@ -445,10 +433,10 @@ def test_a_pause_without_attempts_does_not_age_an_outage(pause, since):
     scene = Scene()
     scene.join()
     scene.now = 6.0
-    assert Refusal.PATIENCE is scene.join()
+    assert StopReason.PATIENCE is scene.join()
     scene.line.waiters.clear()
     scene.now += pause
-    assert isinstance(scene.join(), Waiter if since else Refusal)
+    assert isinstance(scene.join(), Waiter if since else StopReason)
     assert since == scene.line.down_since
     assert 0.0 == scene.line.failing_since
 
@@ -458,7 +446,7 @@ def test_nobodys_patience_begins_anew_while_others_wait():
     scene = Scene()
     scene.join(Terms(patience=120.0))
     scene.now = 60.0
-    assert Refusal.PATIENCE is scene.join()
+    assert StopReason.PATIENCE is scene.join()
 
 
 def test_an_attempt_that_took_long_is_no_pause():
@@ -487,7 +475,7 @@ def test_a_clock_that_jumps_ahead_ends_waits_and_nothing_else(jump):
     scene = Scene(age=100.0, firsts=1000)
     waiter = scene.join(Terms(patience=60.0, deadline=130.0))
     scene.now += jump
-    assert Refused(Refusal.DEADLINE, jump) == scene.look(waiter)
+    assert Refused(StopReason.DEADLINE, jump) == scene.look(waiter)
     assert isinstance(scene.join(), Waiter)
     scene.succeed()
     assert scene.line.successes
@@ -511,8 +499,9 @@ def test_no_order_of_events_strands_anybody(data):
         match data.draw(st.sampled_from(["fail", "fail", "again", "throttled", "succeed", "leave", "counted", "sent"])):
             case "succeed":
                 scene.succeed(is_first=data.draw(st.booleans()), latency=data.draw(st.floats(0, 2)), timeout=1.0)
-            case "counted":
-                scene.firsts += data.draw(st.integers(0, 3))
+            case "counted" if scene.line.is_calm:
+                for _ in range(data.draw(st.integers(0, 3))):
+                    scene.line.first_try(scene.now)
             case "sent":
                 scene.line.sent(scene.now)
             case "leave" if scene.line.waiters:

@@ -20,7 +20,7 @@ from .servers import RedisServer
 pytestmark = [pytest.mark.real_time, pytest.mark.untraced]
 
 ROOT = Path(__file__).resolve().parents[3]
-WORKER = [sys.executable, "-m", "tests.unit.quotas.worker"]
+WORKER = [sys.executable, "-m", "tests.unit.features.redis.worker"]
 IN_A_QUOTA = 500 // 14
 """Retries that one full quota pays."""
 
@@ -94,7 +94,7 @@ def test_gunicorn_with_four_preloaded_workers(quota: str, dead_service: str) -> 
     environment = {**os.environ, "FLEET_QUOTA": quota, "FLEET_SERVICE": dead_service}
     command = [sys.executable, "-m", "gunicorn", "--preload", "--workers", "4", "--bind", "127.0.0.1:0"]
     gunicorn = subprocess.Popen(
-        [*command, "tests.unit.quotas.worker:application"], env=environment, stderr=subprocess.PIPE, text=True, cwd=ROOT
+        [*command, "tests.unit.features.redis.worker:application"], env=environment, stderr=subprocess.PIPE, text=True, cwd=ROOT
     )
     said = []
     try:
@@ -137,7 +137,7 @@ class TestTheEndOfAProcess:
         """Each child has a thread and a connection of its own."""
         code = """
 import multiprocessing, sys
-from requests_smithy_retry.quotas.redis import RedisQuota
+from requests_smithy_retry.features.redis import RedisQuota
 bucket = RedisQuota(sys.argv[1])("scope")
 def work():
     bucket.acquire(100)
@@ -166,7 +166,7 @@ if __name__ == "__main__":
 
 TAKES = """
 import os, sys
-from requests_smithy_retry.quotas.redis import RedisQuota
+from requests_smithy_retry.features.redis import RedisQuota
 bucket = RedisQuota(sys.argv[1])("scope")
 bucket.acquire(100)
 bucket.release(60)
@@ -177,7 +177,7 @@ def test_a_forked_child_uses_connections_of_its_own(redis_server: RedisServer) -
     """Parent and children take at the same time on what was one connection: no answer goes to the wrong one."""
     code = """
 import os, sys
-from requests_smithy_retry.quotas.redis import RedisQuota
+from requests_smithy_retry.features.redis import RedisQuota
 bucket = RedisQuota(sys.argv[1], capacity=100000)("scope")
 bucket.acquire(1)
 children = []

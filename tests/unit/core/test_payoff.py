@@ -1,0 +1,505 @@
+"""The default bucket and the line before it: what a retry costs, who waits, on threads, forks and interrupts."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import random
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from requests_smithy_retry import ErrorKind, RetryQuota, RetryReason, StopReason, TokenBucketSnapshot
+from requests_smithy_retry.clock import drive
+from requests_smithy_retry.core.line import UNLIMITED, Failure, Go, Standing, Terms
+from requests_smithy_retry.core.payoff import LineSnapshot, PayoffQuota, PayoffTokenBucket
+from requests_smithy_retry.core.steps import Refused
+from requests_smithy_retry.testing import FakeClock
+from tests.unit.core.director import Director
+
+PLAIN = Terms()
+NEEDS_FORK = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+
+
+def fail(quota: PayoffQuota, clock: Any, terms: Terms = PLAIN, standing: Standing | None = None, **how: Any) -> Any:
+    """Fail one attempt, and wait as long as the quota says."""
+    standing = Standing(clock.now()) if standing is None else standing
+    return drive(quota.pay(standing, terms, Failure(**how), clock.now()), clock)
+
+
+def emptied(clock: Any, **options: Any) -> tuple[PayoffQuota, Standing]:
+    """A quota whose tokens one operation has spent, and that operation's standing."""
+    quota = PayoffQuota(now=clock.now(), **options)
+    standing = Standing(clock.now())
+    for _ in range(2):
+        standing = fail(quota, clock, standing=standing).standing
+    return quota, standing
+
+
+# The bucket
+
+
+@pytest.mark.parametrize(
+    ("spent", "first_tries", "held"),
+    [(0, 0, 2.0), (1, 0, 1.0), (2, 0, 0.0), (2, 1, 2.0), (1, 1000, 2.0), (0, 1, 2.0)],
+)
+def test_one_first_try_success_fills_it_to_the_room_of_one_operation(spent, first_tries, held):
+    """A first-try success fills the bucket up to two tokens, however few are left, and never beyond."""
+    bucket = PayoffTokenBucket()
+    assert [True] * spent == [bucket.acquire(1) for _ in range(spent)]
+    bucket.first_tries(first_tries)
+    assert held == bucket.available
+
+
+def test_what_paid_fades_with_each_first_try_success():
+    """Half of it after 14, nearly nothing after a hundred."""
+    bucket = PayoffTokenBucket()
+    bucket.release(10)
+    bucket.first_tries(14)
+    assert pytest.approx(2 + 10 * 0.95**14) == bucket.available
+    bucket.first_tries(100_000)
+    assert pytest.approx(2.0) == bucket.available
+
+
+def test_it_is_a_retry_quota():
+    """The bucket can be passed to strategies, which then share it."""
+    bucket = PayoffTokenBucket()
+    assert isinstance(bucket, RetryQuota)
+    assert bucket.acquire(1.5)
+    assert not bucket.acquire(1)
+    bucket.release(100)
+    assert TokenBucketSnapshot(2.0, 36.0, "memory") == bucket.snapshot()
+    assert "<PayoffTokenBucket 36 of 2>" == repr(bucket)
+
+
+@pytest.mark.parametrize("method", ["acquire", "release", "succeeded"])
+@pytest.mark.parametrize("amount", [-3, float("nan")])
+def test_no_amount_below_nothing_is_taken_or_given(method, amount):
+    """A bucket holds from 0 to 36, whatever it is asked."""
+    bucket = PayoffTokenBucket()
+    with pytest.raises(ValueError, match="0 or more"):
+        getattr(bucket, method)(amount)
+    assert 2.0 == bucket.available
+
+
+def test_renewing_it_takes_nothing_away():
+    """A renewed bucket holds what a new one holds, or more; one that forgets, exactly that."""
+    bucket = PayoffTokenBucket()
+    bucket.acquire(2)
+    bucket.renew()
+    assert 2.0 == bucket.available
+    bucket.release(3)
+    bucket.renew()
+    assert 5.0 == bucket.available
+    bucket.forget()
+    assert 2.0 == bucket.available
+
+
+@pytest.mark.parametrize(
+    ("most", "tokens"), [(None, 2.0), (1, 0.0), (2, 1.0), (6, 5.0), (100, 99.0), (UNLIMITED, 36.0)]
+)
+def test_a_bucket_begins_with_the_retries_of_one_operation(most, tokens):
+    """That many retries can be paid for; where their number has no bound, as many as with the AWS SDKs."""
+    assert tokens == Terms(most).room
+    bucket = PayoffTokenBucket(Terms(most).room)
+    assert (tokens, tokens) == (bucket.available, bucket.capacity)
+    bucket.acquire(tokens)
+    bucket.first_tries(1)
+    assert tokens == bucket.available
+    bucket.succeeded(1)
+    assert min(2 * tokens + 1, max(36.0, tokens)) == bucket.available
+
+
+def test_it_begins_with_as_many_tokens_as_it_is_told():
+    """Below nothing, or no number, is refused."""
+    assert "<PayoffTokenBucket 5 of 5>" == repr(PayoffTokenBucket(5))
+    with pytest.raises(ValueError, match="0 or more"):
+        PayoffTokenBucket(-1)
+
+
+@pytest.mark.parametrize("twin", [copy.copy, copy.deepcopy, lambda bucket: pickle.loads(pickle.dumps(bucket))])
+def test_a_copy_begins_anew(twin):
+    """A copy is full, whatever was spent of the original."""
+    bucket = PayoffTokenBucket(5)
+    bucket.acquire(1)
+    assert (4.0, 5.0) == (bucket.available, twin(bucket).available)
+
+
+@NEEDS_FORK
+def test_a_child_begins_anew_and_its_parent_keeps_what_it_had():
+    """The child begins anew even if another thread held the lock."""
+    bucket = PayoffTokenBucket()
+    bucket.acquire(1)
+    with bucket._lock:
+        pid = os.fork()
+        if pid == 0:
+            os._exit(0 if bucket.available == 2.0 and bucket.acquire(2) else 1)
+    assert 0 == os.waitpid(pid, 0)[1]
+    assert 1.0 == bucket.available
+
+
+# What a retry costs
+
+
+def test_the_bucket_pays_while_nobody_waits_and_gets_it_back():
+    """Two retries for who can wait for a proof only once; a success gives all back, and room for one more."""
+    clock = FakeClock()
+    quota = PayoffQuota()
+    first = fail(quota, clock, delay=0.05)
+    second = fail(quota, clock, standing=first.standing, delay=0.1)
+    assert (0.05, 0.1, 2.0, 1.0) == (first.delay, second.delay, second.standing.spent, second.standing.acquired)
+    assert (2.0, 1.0, "memory") == first.payment
+    assert 0.0 == quota.snapshot(0.0).available
+    quota.succeeded(second.standing, PLAIN, 0.0, 0.1, 1.0)
+    assert 4.0 == quota.snapshot(0.0).available
+
+
+def test_a_success_gives_back_the_retries_of_one_operation_and_no_more():
+    """Nine retries in a row are paid from a full bucket; the success gives back two of them, and makes room for two."""
+    bucket, clock, standing = PayoffTokenBucket(), FakeClock(), Standing(0.0)
+    bucket.release(8)
+    quota = PayoffQuota(bucket)
+    for _ in range(9):
+        standing = fail(quota, clock, standing=standing).standing
+    assert (1, 2) == (bucket.available, standing.spent)
+    quota.succeeded(standing, PLAIN, 0.0)
+    assert 1 + 2 + 2 == bucket.available
+
+
+def test_a_success_that_lets_somebody_go_makes_no_room():
+    """A success that lets a waiter go adds nothing to the bucket."""
+    director = Director()
+    quota, standing = emptied(director)
+    thread = director.start(fail, quota, director)
+    quota.succeeded(standing, PLAIN, 0.0, 1.0, 1.0)
+    assert LineSnapshot(2.0, 0.0, "memory", 1, None) == quota.snapshot(0.0)
+    director.run_until(20)
+    thread.join(60)
+
+
+def test_first_tries_are_told_to_the_bucket_when_something_is_taken():
+    """A bucket that processes share is asked no oftener."""
+    told: list[int] = []
+
+    class Shared(PayoffTokenBucket):
+        def first_tries(self, number: int) -> None:
+            told.append(number)
+
+    quota = PayoffQuota(Shared())
+    for _ in range(5):
+        quota.first_try(0.0, 0.0, None)
+    assert [] == told
+    fail(quota, FakeClock())
+    assert [5] == told
+
+
+def test_prices_may_differ():
+    """By the reason for the retry; what the bucket cannot pay is waited for."""
+    quota = PayoffQuota(
+        PayoffTokenBucket(28), price_of=lambda reason: 5.0 if reason.kind is ErrorKind.THROTTLING else 14.0
+    )
+    clock, standing = FakeClock(), Standing(0.0)
+    seen = []
+    for kind in (ErrorKind.SERVER, ErrorKind.THROTTLING, ErrorKind.SERVER):
+        go = fail(quota, clock, standing=standing, reason=RetryReason(kind))
+        standing = go.standing
+        seen.append((standing.acquired, go.why))
+    assert [(14.0, ""), (5.0, ""), (0.0, "nobody had asked for a while")] == seen
+
+
+def test_the_price_of_a_retry_that_was_not_made_comes_back():
+    """A limiter gave no permit; who was let go from the line had paid nothing."""
+    quota = PayoffQuota()
+    quota.unsent(fail(quota, FakeClock()).standing)
+    quota.unsent(Standing(0.0))
+    assert Standing(0.0) == quota.answered(Standing(0.0))
+    assert 2.0 == quota.snapshot(0.0).available
+
+
+@pytest.mark.parametrize(
+    ("terms", "took", "delay"),
+    [
+        (Terms(), 0.0, 3.0),
+        (Terms(), 2.0, 2.5),  # the outage is two seconds old: half a second is left after it
+        (Terms(), 4.45, 0.1),
+        (Terms(patience=20.0), 0.0, 12.0),
+        (Terms(deadline=302.0), 0.0, 1.5),
+        (Terms(max_attempts=3), 0.0, 3.0),
+        (Terms(max_attempts=4), 0.0, 0.1),  # this retry is not the last one
+        (Terms(patience=0.0), 0.0, 0.1),
+    ],
+)
+def test_a_client_with_hardly_any_operations_makes_its_last_retry_late(terms, took, delay):
+    """A client that few others would help waits three fifths of its patience before its last retry, and not past it."""
+    clock = FakeClock()
+    quota = PayoffQuota()
+    for _ in range(5):
+        clock.advance(60)
+        quota.first_try(clock.now(), 0.0, None)
+    first = fail(quota, clock, terms, delay=0.05)
+    clock.advance(took)
+    second = fail(quota, clock, terms, first.standing, delay=0.1)
+    assert (0.05, pytest.approx(delay)) == (first.delay, second.delay)
+
+
+def test_nobody_makes_more_retries_past_its_patience_however_much_was_earned():
+    """An operation makes its own two retries, whatever their delay; further ones end with its patience."""
+    clock, bucket, standing = FakeClock(), PayoffTokenBucket(), Standing(0.0)
+    bucket.release(30)
+    quota = PayoffQuota(bucket)
+    for delay in (8.0, 16.0):
+        go = fail(quota, clock, standing=standing, delay=delay)
+        assert delay == go.delay
+        clock.advance(delay)
+        standing = go.standing
+    assert Refused(StopReason.PATIENCE) == fail(quota, clock, standing=standing, delay=20.0)
+
+
+def test_attempts_that_count_are_used_up():
+    """Others succeed, so this operation's failure is its own."""
+    clock, standing = FakeClock(), Standing(0.0)
+    quota = PayoffQuota()
+    seen: Any = None
+    for _ in range(3):
+        seen = fail(quota, clock, standing=standing)
+        standing = getattr(seen, "standing", standing)
+        quota.first_try(0.0, 0.0, None)
+    assert Refused(StopReason.MAX_ATTEMPTS) == seen
+
+
+# Waiting
+
+
+@pytest.mark.parametrize(
+    ("successes", "terms", "expected"),
+    [
+        (0, PLAIN, [1.0, 4.0, 4.5]),  # a process that saw no success yet does not know its own rate
+        (1, PLAIN, [0.5, 1.5, 3.5, 4.5]),
+        (1, Terms(patience=0), []),
+    ],
+)
+def test_on_a_fake_clock_waiting_takes_no_time(successes, terms, expected):
+    """An operation that is alone asks now and then, and gives up when the outage is as old as its patience."""
+    clock, asked, standing = FakeClock(), [], Standing(0.0)
+    quota = PayoffQuota()
+    for _ in range(successes):
+        quota.first_try(0.0, 0.0, None)
+    for _ in range(2):
+        standing = fail(quota, clock, terms, standing).standing
+    while isinstance(seen := fail(quota, clock, terms, standing), Go):
+        asked.append(clock.now())
+        standing = seen.standing
+    assert (expected, terms.patience, StopReason.PATIENCE) == (asked, clock.now(), seen.reason)
+
+
+def test_a_name_that_never_resolved_is_given_up_soon():
+    """A name that never resolved is misspelt; one that did resolve is waited for as any outage is."""
+    waited = []
+    for known in (False, True):
+        clock, standing, seen = FakeClock(), Standing(0.0), None
+        quota = PayoffQuota()
+        if known:
+            quota.first_try(0.0, 0.0, None)
+        while not isinstance(seen, Refused):
+            seen = fail(quota, clock, standing=standing, unresolved=True)
+            standing = getattr(seen, "standing", standing)
+        waited.append((seen.reason, clock.now()))
+    assert [(StopReason.PATIENCE, 2.0), (StopReason.PATIENCE, 5.0)] == waited
+
+
+def test_a_success_wakes_the_first_in_line_at_that_moment():
+    """A success wakes the first in line at once, before it would have looked by itself."""
+    director, said = Director(), []
+    quota, _ = emptied(director)
+    quota.first_try(0.0, 0.0, None)
+    fail(quota, director)
+    fail(quota, director)
+    director.start(lambda: said.append((fail(quota, director).why, director.now())))
+    director.run_until(0.25)
+    quota.first_try(0.25, 0.0, None)
+    director.settle()
+    assert [("another request succeeded", 0.25)] == said
+
+
+def test_a_first_attempt_puts_off_the_question():
+    """The next in line asks a second after the last attempt of anybody."""
+    director, said = Director(), []
+    quota, standing = emptied(director)
+    quota.began(0.0)
+    director.start(lambda: said.append((fail(quota, director, standing=standing), director.now())))
+    director.run_until(0.4)
+    quota.began(0.4)
+    director.run_until(1.3)
+    assert [] == said
+    director.run_until(1.4)
+    assert [1.4] == [when for _, when in said]
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_an_interrupted_waiter_leaves_the_line(kind):
+    """Ctrl-C reaches the waiting thread, which leaves the line."""
+
+    class Interrupting(FakeClock):
+        def sleep(self, seconds: float) -> None:
+            super().sleep(0.01)
+            raise kind
+
+    clock = Interrupting()
+    quota, standing = emptied(clock)
+    with pytest.raises(kind):
+        fail(quota, clock, standing=standing)
+    assert LineSnapshot(2.0, 0.0, "memory", 0, pytest.approx(0.01)) == quota.snapshot(clock.now())
+
+
+def test_a_line_that_fills_up_meanwhile_refuses():
+    """The place is taken only when the operation waits."""
+    director = Director()
+    quota, standing = emptied(director, room=1)
+    steps = quota.pay(standing, PLAIN, Failure(), 0.0)
+    asked = next(steps)
+    joins = steps.send(asked.function(*asked.arguments))
+    director.start(fail, quota, director)
+    assert Refused(StopReason.LINE_FULL) == fail(quota, director)
+    assert Refused(StopReason.LINE_FULL) == joins.place.look(0.0)
+
+
+def test_who_waits_goes_when_everything_is_forgotten():
+    """The bucket is full again, and nothing is known to be down."""
+    director, said = Director(), []
+    quota, _ = emptied(director)
+    director.start(lambda: said.append(fail(quota, director).why))
+    quota.forget(0.0)
+    director.settle()
+    assert ["what was known of the service was forgotten"] == said
+    assert LineSnapshot(2.0, 2.0, "memory", 0, None) == quota.snapshot(0.0)
+
+
+# What is known of the service
+
+
+@pytest.mark.parametrize(
+    ("failures", "later", "is_spare"), [(0, 0, True), (1, 0, False), (1, 299, False), (1, 301, True), (2, 301, True)]
+)
+def test_a_scope_untouched_for_minutes_is_as_good_as_new(failures, later, is_spare):
+    """A crawler that met many dead hosts has room for others."""
+    clock = FakeClock()
+    quota = PayoffQuota()
+    for _ in range(failures):
+        fail(quota, clock)
+    clock.advance(later)
+    assert is_spare is quota.is_spare(clock.now())
+    if later > 300:
+        fail(quota, clock)
+        assert 1.0 == quota.snapshot(clock.now()).available
+
+
+def test_what_was_repaired_is_spare():
+    """A quota is spare if no operation waits on it and no token is missing."""
+    quota = PayoffQuota()
+    quota.succeeded(fail(quota, FakeClock()).standing, PLAIN, 0.0)
+    assert quota.is_spare(0.0)
+    quota.bucket.acquire(2.5)
+    assert not quota.is_spare(0.0)
+
+
+def test_an_outage_is_told_of_once_it_is_over():
+    """With its length and the operations that gave up in it; where none did, nothing is told."""
+    clock = FakeClock()
+    quota = PayoffQuota()
+    assert 0 == quota.gave_up(is_outage=True)  # nothing failed
+    fail(quota, clock)
+    assert 0 == quota.gave_up(is_outage=False)  # it only ran out of attempts
+    assert [1, 2] == [quota.gave_up(is_outage=True), quota.gave_up(is_outage=False)]
+    assert (7.0, 2) == quota.first_try(7.0, 0.0, None)
+    standing = fail(quota, clock).standing
+    assert quota.succeeded(standing, PLAIN, 8.0) is None
+    assert 0 == quota.gave_up(is_outage=True)
+
+
+# Many at once
+
+
+@NEEDS_FORK
+def test_a_child_begins_without_waiters_and_its_parent_keeps_its_own():
+    """The child's line is empty and the parent's is not, even if another thread held the lock."""
+    director = Director()
+    quota, standing = emptied(director)
+    director.start(fail, quota, director, PLAIN, standing)
+    with quota.lock:
+        pid = os.fork()
+        if pid == 0:
+            fresh = quota.snapshot(0.0)
+            os._exit(0 if fresh == LineSnapshot(2.0, 2.0) and fail(quota, director).why == "" else 1)
+    assert 0 == os.waitpid(pid, 0)[1]
+    assert 1 == quota.snapshot(0.0).waiting
+
+
+class Hurried:
+    """The machine's clock, a hundred times as fast; a wait is interrupted now and then."""
+
+    SPEED = 100
+
+    def now(self) -> float:
+        return time.monotonic() * self.SPEED
+
+    wall = now
+
+    def sleep(self, seconds: float) -> None:
+        raise AssertionError("the lock is held")
+
+    def wait(self, condition: threading.Condition, seconds: float) -> None:
+        condition.wait(seconds / self.SPEED)
+        if random.random() < 0.02:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.real_time
+def test_ten_thousand_operations_on_threads_strand_nobody():
+    """Real conditions and real wake-ups: every operation ends, and nobody is left in line.
+
+    The first outage lasts until each kind of end was seen, however fast or busy the machine is.
+    """
+    clock, ended = Hurried(), []
+    quota = PayoffQuota(now=clock.now(), room=20)
+    per_thread, kinds, wanted = 400, set(), {"ok", "interrupted", StopReason.PATIENCE, StopReason.DEADLINE}
+
+    def operate(choose: random.Random) -> object:
+        span = choose.choice([None, 1.0, 20.0])
+        terms = Terms(deadline=None if span is None else clock.now() + span)
+        standing = Standing(clock.now())
+        quota.began(clock.now())
+        while choose.random() < (0.95 if not wanted <= kinds or clock.now() % 30 < 10 else 0.1):
+            seen = fail(quota, clock, terms, standing, hint=choose.choice([0.0, 0.0, 2.0]))
+            if isinstance(seen, Refused):
+                return seen.reason
+            standing = seen.standing
+        if standing.successes is None:
+            quota.first_try(clock.now(), 0.0, None)
+        else:
+            quota.succeeded(standing, terms, clock.now())
+        return "ok"
+
+    def work(seed: int) -> None:
+        choose = random.Random(seed)
+        for _ in range(per_thread):
+            try:
+                end = operate(choose)
+            except KeyboardInterrupt:
+                end = "interrupted"
+            ended.append(end)
+            kinds.add(end)
+
+    threads = [threading.Thread(target=work, args=(seed,), daemon=True) for seed in range(25)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        while thread.is_alive():
+            before = len(ended)
+            thread.join(60)
+            assert not thread.is_alive() or before < len(ended), "no operation ended for a minute"
+    assert 25 * per_thread == len(ended)
+    assert 0 == quota.snapshot(clock.now()).waiting
+    assert wanted <= kinds
