@@ -14,7 +14,7 @@ import pytest
 import requests
 from requests.adapters import HTTPAdapter
 
-from requests_smithy_retry import Outcome, RetryAction, RetryAdapter, classifier, retry_history
+from requests_smithy_retry import Outcome, RetryAction, RetryAdapter, SdkHeaders, classifier, retry_history
 from requests_smithy_retry.testing import CutBody, FaultServer, Reply
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.wire.decoding import BOUNDED
@@ -44,7 +44,7 @@ def seen_by_hooks(adapter: HTTPAdapter, url: str, method: str = "GET", **options
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"operation_timeout": 9}, {"mode": "adaptive"}, {"sdk_headers": True}], ids=repr
+    "options", [{}, {"operation_timeout": 9}, {"mode": "adaptive"}, {"listeners": [SdkHeaders()]}], ids=",".join
 )
 @pytest.mark.parametrize("framing", ["length", "chunked", "close"])
 @pytest.mark.parametrize("status", [200, 206, 302, 400, 401, 407, 503])

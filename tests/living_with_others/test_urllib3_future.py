@@ -14,7 +14,7 @@ import requests
 import urllib3
 
 from requests_smithy_retry import RetryConfigWarning, StopReason, mount, retry_history
-from requests_smithy_retry.sending import time_limits
+from requests_smithy_retry.core import time_limits
 from tests.faults import (
     DEFAULT_BODY,
     CloseAfterRequest,
