@@ -1,198 +1,227 @@
-"""The proof that announced limits are kept and used: clients that share one key, beside others.
+"""The proof that announced limits are kept and used, and slow nobody who fits in them.
 
-    python -m benchmarks.rate_limits [--quick] [--seconds 4] [--json FILE] [--only POLICY]
+    python -m benchmarks.rate_limits [--quick] [--json FILE]
 
-Against each kind of limit of `rate_limit_server.py`, 100 requests in a window of one second, go 8 processes of 16
-threads, and then one process of one thread. Each thread asks again as soon as it has its answer. Figures: the part of
-all requests that was refused; the part of what is allowed that was let through; the 99th percentile of an operation, in
-windows; the part of the operations that ended with a refusal; and what the worst-served process got, as a part of its
-fair share. The first window is left out: nobody knows of a limit before its first answer. Five minutes.
+A server allows so many requests in each window and says so, in four forms of headers. Each line has what is wanted and
+what was got. Threads ask again as soon as they have their answer. Of eight processes the first window is left out:
+nobody knows of a limit before its first answer. Five minutes; `--quick` leaves out the windows of a minute.
 
-Exit status 1: ours was refused more than 1 % of the time with one thread against a window or a bucket.
+Exit status 1: something wanted was missed.
 """
 
 from __future__ import annotations
 
+import heapq
 import json
 import multiprocessing
-import subprocess
+import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import requests
 from requests.adapters import HTTPAdapter
-from urllib3.util.retry import Retry
 
 from . import command
-from .loopback import start_server
-from .rate_limit_server import KINDS, WINDOW
+from .loopback import pieces, send, start_server
 
-LIMIT = 100
-SIZES = {"8 x 16": (8, 16), "1 x 1": (1, 1)}
-MOST_REFUSED = 0.01
-REFUSED = frozenset({403, 429})
-
-
-def _session(adapter: Any) -> requests.Session:
-    session = requests.Session()
-    session.trust_env = False
-    session.mount("http://", adapter)
-    return session
+FORMS = ("epoch", "ietf", "delta", "bare")
+FAR = 0.05
+"""Seconds that an answer takes from far away."""
+Seen = list[tuple[float, bool]]
 
 
-def plain(threads: int, processes: int) -> Callable[[str], int]:  # noqa: ARG001
-    """No retry."""
-    session = _session(HTTPAdapter(pool_maxsize=threads))
-    return lambda url: session.get(url).status_code
+class Line(NamedTuple):
+    """What was wanted, and what was got."""
+
+    what: str
+    wanted: str
+    got: str
+    fine: bool
 
 
-def urllib3(threads: int, processes: int) -> Callable[[str], int]:  # noqa: ARG001
-    """urllib3's own retries, which heed `Retry-After`."""
-    retry = Retry(5, status_forcelist=[403, 429], backoff_factor=0.1, raise_on_status=False)
-    session = _session(HTTPAdapter(pool_maxsize=threads, max_retries=retry))
-    return lambda url: session.get(url).status_code
+def headers(form: str, limit: int, left: int, end: float, gap: float) -> dict[str, Any]:
+    """Return what a server writes of a window; epochs are rounded up, and the seconds of the IETF to the nearest."""
+    if form == "ietf":
+        return {"RateLimit-Policy": f'"w";q={limit};w=60', "RateLimit": f'"w";r={left};t={max(1, round(gap))}'}
+    told = {"X-RateLimit-Limit": limit, "X-RateLimit-Remaining": left}
+    if form == "exact":
+        return {**told, "X-RateLimit-Reset-After": f"{gap:.3f}"}
+    return {**told, "X-RateLimit-Reset": int(gap + 0.999) if form == "delta" else int(end + 0.999)}
 
 
-def tenacity(threads: int, processes: int) -> Callable[[str], int]:  # noqa: ARG001
-    """Exponential backoff with full jitter, five times."""
-    import tenacity as library
+def serve(form: str, limit: int, window: float, service: float, used: int) -> None:
+    """Answer until standard input closes, then print `[seconds, let through]` of each request.
 
-    session = _session(HTTPAdapter(pool_maxsize=threads))
+    :param form: of the headers; "silent": there are none, and request number ``limit`` alone is refused, for a second.
+    :param service: the seconds that an answer takes; a refusal takes none.
+    :param used: the requests of the first window that others have had.
+    """
+    seen: Seen = []
+    due: list[Any] = []
+    born, number = float(int(time.time())), 0
+    for connection, data in pieces(lambda: max(0.0, due[0][0] - time.time()) if due else None):
+        if data:  # a request's head, which comes in one piece
+            now = time.time()
+            if (now - born) // window != number:
+                number, used = int((now - born) // window), 0
+            ok = len(seen) != limit if form == "silent" else used < limit
+            used += ok
+            seen.append((now - born, ok))
+            end = born + (number + 1) * window
+            told = {} if form == "silent" else headers(form, limit, limit - used, end, end - now)
+            if not ok and form not in ("bare", "exact"):
+                told["Retry-After"] = 1 if form == "silent" else max(1, round(end - now))
+            lines = "".join(f"{name}: {value}\r\n" for name, value in told.items())
+            status = "200 OK" if ok else "429 Too Many Requests"
+            answer = f"HTTP/1.1 {status}\r\nContent-Length: 2\r\n{lines}\r\nok".encode()
+            heapq.heappush(due, (now + service * ok, len(seen), connection, answer))
+        while due and due[0][0] <= time.time():
+            send(*heapq.heappop(due)[2:])
+    print(json.dumps(seen))
 
-    @library.retry(
-        stop=library.stop_after_attempt(6),
-        wait=library.wait_random_exponential(multiplier=0.1, max=2),
-        retry=library.retry_if_result(lambda status: status in REFUSED),
-        retry_error_callback=lambda state: state.outcome.result(),
-    )
-    def get(url: str) -> int:
-        return session.get(url).status_code
 
-    return get
-
-
-def limited(threads: int, processes: int) -> Callable[[str], int]:
-    """A limiter that was set right by hand, for each process its part."""
-    from requests_ratelimiter import LimiterAdapter
-
-    session = _session(LimiterAdapter(per_second=max(1, round(LIMIT / processes)), pool_maxsize=threads))
-    return lambda url: session.get(url).status_code
-
-
-def ours(threads: int, processes: int) -> Callable[[str], int]:  # noqa: ARG001
-    """No option."""
+def adapter_of(name: str, threads: int) -> Any:
+    """Return a plain adapter, or ours without an option."""
     from requests_smithy_retry import RetryAdapter
 
-    session = _session(RetryAdapter(pool_maxsize=threads))
-    return lambda url: session.get(url).status_code
+    return HTTPAdapter(pool_maxsize=threads) if name == "plain" else RetryAdapter(pool_maxsize=threads)
 
 
-POLICIES: dict[str, Callable[[int, int], Callable[[str], int]]] = {
-    "plain": plain,
-    "urllib3": urllib3,
-    "tenacity": tenacity,
-    "ratelimiter, set right": limited,
-    "ours": ours,
-}
+def crowd(threads: int, adapter: Any, work: Callable[[requests.Session, int], object]) -> float:
+    """Run threads to their end, each with a session of its own; return how long that took."""
 
+    def run(number: int) -> None:
+        session = requests.Session()
+        session.trust_env = False
+        session.mount("http://", adapter)
+        work(session, number)
 
-def _client(
-    name: str, number: int, size: tuple[int, int], origin: str, seconds: float, together: Any, queue: Any
-) -> None:
-    """One process: its threads ask until the time is over; then it tells how long each operation took."""
-    get = POLICIES[name](size[1], size[0])
-    url = f"{origin}/p{number}"
-    took: list[tuple[float, bool]] = []
-    together.wait(60)
-    until = time.monotonic() + seconds + 0.1
-
-    def work() -> None:
-        while (began := time.monotonic()) < until:
-            try:
-                refused = get(url) in REFUSED
-            except requests.RequestException:
-                refused = True
-            took.append((time.monotonic() - began, refused))
-
-    threads = [threading.Thread(target=work, daemon=True) for _ in range(size[1])]
-    for thread in threads:
+    began = time.monotonic()
+    made = [threading.Thread(target=run, args=(number,), daemon=True) for number in range(threads)]
+    for thread in made:
         thread.start()
-    for thread in threads:
-        thread.join(until - time.monotonic() + 10)
-    queue.put(took)
+    for thread in made:
+        thread.join(300)
+    return time.monotonic() - began
 
 
-def measure(name: str, kind: str, size: tuple[int, int], seconds: float) -> dict[str, float]:
-    """One policy against one kind of limit."""
-    POLICIES[name](1, 1)  # so that what it imports is there before the processes begin
-    child, origin = start_server("rate_limit_server", kind, str(LIMIT))
-    context = multiprocessing.get_context("fork")
-    queue, together = context.Queue(), context.Barrier(size[0])
-    clients = [
-        context.Process(target=_client, args=(name, number, size, origin, seconds, together, queue), daemon=True)
-        for number in range(size[0])
-    ]
-    try:
-        for client in clients:
-            client.start()
-        took = [one for _ in clients for one in queue.get(timeout=seconds + 60)]
-        for client in clients:
-            client.join(10)
-    finally:
-        try:
-            said, _ = child.communicate(timeout=10)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait(5)
-            raise
-    return figures(json.loads(said), took, size[0], seconds)
+def asks(name: str, url: str, threads: int, seconds: float, pause: float, together: Any = None) -> float:
+    """Ask until the time is over; return how long the longest call took."""
+    adapter, took = adapter_of(name, threads), [0.0]
+    if together is not None:
+        together.wait(60)
+    until = time.monotonic() + seconds
+
+    def work(session: requests.Session, _: int) -> None:
+        while (began := time.monotonic()) < until:
+            session.get(url, timeout=20)
+            took.append(time.monotonic() - began)
+            time.sleep(pause)
+
+    crowd(threads, adapter, work)
+    return max(took)
 
 
-def figures(
-    seen: list[tuple[float, bool, str]], took: list[tuple[float, bool]], processes: int, seconds: float
-) -> dict[str, float]:
-    """Return the figures of the server from its second window on, and the durations of operations."""
-    first = seen[0][0]
-    late = [(ok, client) for when, ok, client in seen if WINDOW <= when - first < seconds]
-    passed = Counter(client for ok, client in late if ok)
-    through = sum(passed.values())
-    waits = sorted(wait for wait, _ in took)
-    return {
-        "requests": len(late),
-        "refused": sum(not ok for ok, _ in late) / max(1, len(late)),
-        "used": through / (LIMIT * (seconds - WINDOW) / WINDOW),
-        "p99": waits[int(0.99 * (len(waits) - 1))] / WINDOW,
-        "handed over": sum(refused for _, refused in took) / len(took),
-        "least share": min(passed.get(f"/p{number}", 0) for number in range(processes)) * processes / max(1, through),
-    }
+class Run:
+    """So many processes and threads that ask against one limit for so many seconds."""
+
+    def __init__(
+        self, form: str, limit: int, window: float, seconds: float, threads: int = 1, many: int = 1, service: float = 0
+    ) -> None:
+        self.limit, self.window, self.threads, self.many = limit, window, threads, many
+        self.server, self.url = start_server("rate_limits", form, str(limit), str(window), str(service), "0")
+        context = multiprocessing.get_context("fork")
+        self.queue, together = context.Queue(), context.Barrier(many)
+        for _ in range(many):
+            arguments = "ours", self.url, threads, seconds, 0, together
+            context.Process(target=lambda *told: self.queue.put(asks(*told)), args=arguments, daemon=True).start()
+
+    def end(self) -> tuple[float, float, float, float]:
+        """Return what was used of whole windows, what was refused there, refusals for each thread and window, longest."""
+        longest = max(self.queue.get(timeout=300) for _ in range(self.many))
+        seen: Seen = json.loads(self.server.communicate(timeout=30)[0])
+        numbers = [int(when // self.window) for when, _ in seen]
+        first, last = numbers[0] + 1, numbers[-1]
+        whole = [ok for number, (_, ok) in zip(numbers, seen, strict=True) if first <= number < last]
+        refused = sum(not ok for _, ok in seen) / (self.threads * (last - first + 2))
+        return sum(whole) / (self.limit * (last - first)), 1 - sum(whole) / len(whole), refused, longest
+
+
+def windows(window: float, many: float, threads: int) -> Line:
+    """One process, each form beside the others."""
+    runs = [Run(form, 50, window, many * window, threads) for form in FORMS]
+    used, _, refused, _ = zip(*(run.end() for run in runs), strict=True)
+    got, what = f"{min(used):.0%}; {max(refused):.2f}", f"windows of {window:g} s, {threads} in one process: used; "
+    fine = min(used) >= 0.95 and max(refused) <= 1
+    return Line(what + "refused for each thread and window", "95 % or more; 1 or less", got, fine)
+
+
+def batch(part: float, rounds: int) -> Line:
+    """All that is left at a part of the limit that others have used, against plain requests, from far away."""
+    took: dict[str, list[float]] = {"plain": [], "ours": []}
+    left = round(400 * (1 - part))
+    for name in [*took] * rounds:
+        server, url = start_server("rate_limits", "epoch", "400", "3600", str(FAR), str(400 - left))
+
+        def work(session: requests.Session, number: int, url: str = url) -> None:
+            for _ in range(number, left, 16):
+                assert session.get(url, timeout=20).status_code == 200
+
+        took[name].append(crowd(16, adapter_of(name, 16), work))
+        server.communicate(timeout=30)
+    ratio = min(took["ours"]) / min(took["plain"])
+    return Line(f"all that is left, {part:.0%} used: time over plain", "1.05 or less", f"{ratio:.2f}", ratio <= 1.05)
+
+
+def one_refusal() -> Line:
+    """Eight threads with pauses: the rate in the two seconds after the hint's end, over that in those before it."""
+    server, url = start_server("rate_limits", "silent", "300", "3600", "0", "0")
+    asks("ours", url, 8, 10, 0.1)
+    seen: Seen = json.loads(server.communicate(timeout=30)[0])
+    refused = next(when for when, ok in seen if not ok)
+    before, after = (sum(start <= when - refused < start + 2 for when, _ in seen) for start in (-2, 1))
+    fine = after >= 0.9 * before
+    return Line("the rate after one refusal, of that before it", "90 % or more", f"{after / before:.0%}", fine)
+
+
+def small() -> Line:
+    """Five in two seconds, of which another client takes what it gets: the longest call."""
+    run = Run("exact", 5, 2.0, 20)
+    asks("plain", run.url, 1, 22, 0.15)
+    longest = run.end()[-1]
+    return Line("5 in 2 s that others use: the longest call", "4 s or less", f"{longest:.1f} s", longest <= 4)
+
+
+def processes(limit: int, form: str, seconds: float) -> Line:
+    """Eight processes of sixteen threads."""
+    used, refused, *_ = Run(form, limit, 1.0, seconds, 16, 8, 0.005).end()
+    fine, what = used >= 0.9 and refused <= 0.1, f"8 processes of 16 threads, {limit} a second, {form}: used; refused"
+    return Line(what, "90 % or more; 10 % or less", f"{used:.0%}; {refused:.1%}", fine)
 
 
 def main() -> int:
     """Run, print, and write what was asked for."""
-    parser = command.parser(__doc__, "2 seconds each, of ours and plain requests, and one kind: no figures")
-    parser.add_argument("--seconds", type=float, default=4.0, help="how long each runs (4)")
-    parser.add_argument("--only", action="append", choices=sorted(POLICIES), help="these policies alone")
-    options = parser.parse_args()
-    names, kinds = options.only or list(POLICIES), list(KINDS)
-    if options.quick:
-        names, kinds, options.seconds = options.only or ["plain", "ours"], kinds[:1], 2.2
-    cells: dict[str, Any] = {size: {name: {} for name in names} for size in SIZES}
-    for name in names:
-        for kind in kinds:
-            for size, numbers in SIZES.items():
-                row = cells[size][name][kind] = measure(name, kind, numbers, options.seconds)
-                print(
-                    f"{name:<24} {kind:<15} {size:<7} refused {row['refused']:6.1%}  used {row['used']:6.1%}  "
-                    f"p99 {row['p99']:5.2f}  handed over {row['handed over']:6.1%}  least {row['least share']:5.1%}",
-                    flush=True,
-                )
-    command.write({"limit": LIMIT, "seconds": options.seconds, "cells": cells}, options.json)
-    alone = cells["1 x 1"].get("ours", {})
-    return int(any(row["refused"] > MOST_REFUSED for kind, row in alone.items() if kind != "at a time"))
+    options = command.parser(__doc__, "no windows of a minute, and each run once: two minutes").parse_args()
+    sizes = [(1.0, 6.0), (2.0, 4.0), *([] if options.quick else [(60.0, 3.0)])]
+    steps: list[Callable[[], Line]] = [
+        *(lambda size=size, threads=threads: windows(*size, threads) for size in sizes for threads in (1, 16)),  # type: ignore[misc]
+        *(lambda part=part: batch(part, 1 if options.quick else 5) for part in (0.0, 0.5, 0.75)),  # type: ignore[misc]
+        *(one_refusal, small),
+        *(lambda one=one: processes(*one, 6 if options.quick else 14) for one in ((100, "delta"), (400, "epoch"))),  # type: ignore[misc]
+    ]
+    lines = []
+    for step in steps:
+        lines.append(line := step())
+        print(f"{'' if line.fine else 'MISSED '}{line.what}: {line.got} (wanted: {line.wanted})", flush=True)
+    command.write({"lines": [line._asdict() for line in lines]}, options.json)
+    return int(not all(line.fine for line in lines))
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    if len(sys.argv) > 5:
+        kind, most, length, takes, had = sys.argv[1:]
+        serve(kind, int(most), float(length), float(takes), int(had))
+    else:
+        raise SystemExit(main())

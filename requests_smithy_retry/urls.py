@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 ORIGIN = re.compile(r"[^/]*(?://[^/]*)?").match
 """Matches any URL: its scheme, host and port, as they are written there."""
 DEFAULT_PORTS = {"http": 80, "https": 443}
+KEYS = frozenset(
+    {
+        *("authorization", "api-key", "apikey", "x-api-key", "x-auth-token", "x-access-token", "private-token"),
+        *("x-goog-api-key", "x-vault-token", "x-shopify-access-token", "ocp-apim-subscription-key", "x-functions-key"),
+    }
+)
+"""The headers by which a request has credentials, in lower case."""
+SIGNED_BY = r"(?i)\b(?:credential|username|keyid|oauth_token|oauth_consumer_key)=(?:\"[^\"]*\"|[^\s,]*)"
+"""The user in an ``Authorization`` that is another one for each request: AWS, Digest, OAuth 1, HTTP signatures."""
 
 
 def scope_of(url: str) -> str:
@@ -33,6 +44,20 @@ def scope_of(url: str) -> str:
     # An http+unix host is a quoted path, which is case-sensitive.
     host = host if "%2f" in host.lower() else host.lower()
     return f"{scheme}://{host}" if port is None else f"{scheme}://{host}:{port}"
+
+
+def user_of(headers: Mapping[str, str | bytes]) -> bytes:
+    """Return a mark of the user whom a request with these headers is sent for, from which no secret can be read.
+
+    :param headers: looked up by lower-case name, so give a case-insensitive mapping.
+    """
+    said = []
+    for name in KEYS:
+        if name in headers:
+            value = headers[name]
+            text = value.decode("latin-1") if isinstance(value, bytes) else str(value)
+            said += [name, *(re.findall(SIGNED_BY, text) or [text])]
+    return hashlib.sha256("\n".join(said).encode("utf-8", "backslashreplace")).digest() if said else b""
 
 
 def without_secrets(scope: str) -> str:

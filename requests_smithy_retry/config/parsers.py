@@ -76,8 +76,8 @@ def pacing(value: Any) -> Any:
     from ..features.rate_limits import RateLimitDialect  # few have a dialect of their own
 
     rows = (value,) if isinstance(value, RateLimitDialect) else value
-    is_one_of_each = isinstance(rows, Collection) and all(isinstance(row, RateLimitDialect) for row in rows)
-    if not is_one_of_each:
+    is_some = isinstance(rows, Collection) and len(rows) > 0
+    if not is_some or not all(isinstance(row, RateLimitDialect) for row in rows):
         raise Refused("'announced', 'off', a RateLimitDialect, or a collection of them is allowed")
     return tuple(rows)
 

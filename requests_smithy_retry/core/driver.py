@@ -13,7 +13,7 @@ from requests.adapters import HTTPAdapter
 
 from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import Vouches
-from ..classifiers.transport_faults import forget_frames, is_request_fault, never_left
+from ..classifiers.transport_faults import forget_frames, is_request_fault
 from ..clock import Clock, wait_in
 from ..config.options import UNSET
 from ..config.retry_config import RetryConfig
@@ -21,17 +21,16 @@ from ..config.retry_options import NOTHING, OperationOptions, current_options, o
 from ..errors import RetryConfigError, StopReason
 from ..interruptions import is_interruption
 from ..observing.events import ObservedOperation
-from ..observing.history import attach, given_up, pieces_of
+from ..observing.history import RetryHistory, attach, given_up, pieces_of
 from ..observing.log import log_back, log_end_of_tape, log_first_try
 from ..observing.recorder import Recorder
 from ..urls import ORIGIN, display_scope
-from ..wire.body import received_by
 from ..wire.response import CheckedResponse
 from ..wire.state import reached, read_part, this_thread
 from .caller_errors import is_raised, not_sent_error, status_error
 from .foreign import ForeignGate, ForeignOperation, is_built_in
 from .held import NO_HOOKS, Held, complete, is_read
-from .machine import Context, Gate, Remedy, operation
+from .machine import Context, FirstGate, Gate, Remedy, operation
 from .nested_retries import note_end
 from .policy import Policy
 from .port import Feature, hooked
@@ -94,7 +93,7 @@ class Plan:
     begin_foreign: Callable[[str], ForeignOperation] | None
     is_bounded: bool
     begins_at_once: bool
-    gates: tuple[Callable[..., Gate | None], ...]
+    gates: tuple[Callable[..., FirstGate | None], ...]
     received: tuple[Callable[..., None], ...]
     remedies: tuple[Callable[..., Remedy | None], ...]
     judged: tuple[Callable[..., None], ...]
@@ -168,7 +167,7 @@ class Driver(HTTPAdapter):
             if plan.begins_at_once and self._begins_at_once(plan, call, scope):
                 observed = call.observed
                 self._attempt(plan, call, scope, held, request if observed is None else observed.begin_first())
-                if held.error is None and held.response is not None and held.response.status_code < 400:
+                if held.is_success:
                     return self._hand_over_at_once(call, scope, held)
                 has_begun = True
             return self._operate(plan, call, scope, held, has_begun=has_begun)
@@ -219,7 +218,8 @@ class Driver(HTTPAdapter):
         """Return True if nothing has to be asked for before the first attempt."""
         if call.request.body.__class__ not in SIMPLE_BODIES or not call.options.can_wait:
             return False
-        return not [True for gate in plan.gates if gate(call, scope) is not None]
+        gates = [gate for find in plan.gates if (gate := find(call, scope)) is not None]
+        return not gates or all(gate.is_open(self.clock.now()) for gate in gates)
 
     def _attempt(self, plan: Plan, call: Call, scope: Scope, held: Held, request: PreparedRequest) -> None:
         """Send once, and read the body if it is wanted: a cut one is this attempt's failure.
@@ -489,32 +489,30 @@ class _Operation:
         held, call, clock = self.held, self.call, self.driver.clock
         self.number += is_new
         peer = reached(this_thread)
-        unwritten = is_new and held.error is not None and (this_thread.connecting is True or never_left(held.error))
+        unwritten = is_new and held.is_unwritten
         this_thread.connecting = False  # an attempt whose body made this one must not take it for its own
         if is_new:
             held.examine(call.request)
         if call.limits is not None:
             this_thread.deadline = call.limits.outer
-        response, error = held.response, held.error
-        is_success = error is None and response is not None and response.status_code < 400
-        is_cut = error is not None and response is not None and response.status_code < 400
+        is_success = held.is_success
         is_judged = not is_success or self.plan.policy.sees_successes or call.options.sees_successes
         outcome = self.outcome = Outcome(
-            error=error,
+            error=held.error,
             response=held.answer,
             request=call.request,
             attempt=self.number,
             stream=call.stream,
             sent=None if is_success else self.facts.body.taken(),
-            resend=self.facts.resend(unwritten=unwritten, is_cut=is_cut) if is_judged else None,
-            peeked=None if held.peeked is None else held.peeked.prefix,
+            resend=self.facts.resend(unwritten=unwritten, is_cut=held.is_cut) if is_judged else None,
+            peeked=held.prefix,
             started=held.started,
             ended=clock.now(),
             wall=clock.wall(),
             allowed=read_part(call.timeout if call.limits is None else call.limits.allowed),
             address=None if peer is None else peer.address,
-            received=received_by(response) if held.brought is None else held.brought,
-            final=None if error is None else self._final(error),
+            received=held.received,
+            final=self._final(held.error),
             is_unread=held.is_unread,
             has_progressed=bool(held.brought),
         )
@@ -523,8 +521,10 @@ class _Operation:
                 tell(call, outcome, peer, self.tried)
         return outcome
 
-    def _final(self, error: Exception) -> tuple[StopReason, str] | None:
+    def _final(self, error: Exception | None) -> tuple[StopReason, str] | None:
         """Return the reason for which nothing is to be decided about an error; None: there is no such reason."""
+        if error is None:
+            return None
         if is_interruption(error):
             return StopReason.NOT_RETRYABLE, "the handler of a signal raised it"
         if is_request_fault(error):
@@ -564,16 +564,8 @@ class _Operation:
     def _hand_over(self, stop: Stop) -> Response:
         """Return the last attempt's own response, or raise its own exception, with the record attached."""
         held, call = self.held, self.call
-        if self.played is not None and stop.why == END_OF_TAPE and held.error is not None:
-            forget_frames(held.error)
-            log_end_of_tape(call.request, END_OF_TAPE)
-            held.response, held.error = self.played, None
-        status = None if held.answer is None else held.answer.status_code
-        if self.number > 1:
-            note_end(call.request, self.plan.strategy, status, self.number, self.began, self.driver.clock.now())
-        most = call.options.max_attempts or getattr(self.plan.strategy, "max_attempts", None)
-        gave_up = self.scope.quota.gave_up
-        history = self.recorder.history(stop, most, gave_up, held.error)
+        self._play(stop)
+        history = self._history(stop)
         self.outcome = None  # an error's traceback leads to this operation, which must not lead back to it
         self.recorder.rows = self.recorder.rows if held.error is None else []
         is_lost = held.is_lost or (held.response is None and held.error is None)
@@ -598,6 +590,23 @@ class _Operation:
                 # Raised while the caller handles some other exception, it would lose its own cause to that one.
                 error.__context__ = context
             del error, context, response, held
+
+    def _play(self, stop: Stop) -> None:
+        """Have the last answer of a tape handed over, where that has no other."""
+        held = self.held
+        if self.played is not None and stop.why == END_OF_TAPE and held.error is not None:
+            forget_frames(held.error)
+            log_end_of_tape(self.call.request, END_OF_TAPE)
+            held.response, held.error = self.played, None
+
+    def _history(self, stop: Stop) -> RetryHistory:
+        """Return the record of the operation, which is over."""
+        held, call, strategy = self.held, self.call, self.plan.strategy
+        if self.number > 1:
+            status = None if held.answer is None else held.answer.status_code
+            note_end(call.request, strategy, status, self.number, self.began, self.driver.clock.now())
+        most = call.options.max_attempts or getattr(strategy, "max_attempts", None)
+        return self.recorder.history(stop, most, self.scope.quota.gave_up, held.error)
 
 
 class _Gates:

@@ -11,9 +11,10 @@ from typing import Any
 import requests.exceptions
 from requests import PreparedRequest, Response
 
-from ..classifiers.transport_faults import forget_frames
+from ..classifiers.transport_faults import forget_frames, never_left
 from ..clock import after, earliest
 from ..interruptions import is_interruption
+from ..wire.body import received_by
 from ..wire.decoding import verify_whole
 from ..wire.response import UNREAD_BYTES, Peeked, peek, reader_of
 from ..wire.state import this_thread, timeout_of
@@ -80,6 +81,30 @@ class Held:
     def answer(self) -> Response | None:
         """The response; None beside an error."""
         return None if self.error is not None else self.response
+
+    @property
+    def is_success(self) -> bool:
+        return self.error is None and self.response is not None and self.response.status_code < 400
+
+    @property
+    def is_cut(self) -> bool:
+        """The body of a success broke off."""
+        return self.error is not None and self.response is not None and self.response.status_code < 400
+
+    @property
+    def is_unwritten(self) -> bool:
+        """It failed before any byte of its request was written."""
+        return self.error is not None and (this_thread.connecting is True or never_left(self.error))
+
+    @property
+    def received(self) -> int | None:
+        """The encoded bytes that its connection brought of a body; None: they were not counted."""
+        return received_by(self.response) if self.brought is None else self.brought
+
+    @property
+    def prefix(self) -> bytes | None:
+        """The beginning of a failed response's body, where it was looked at."""
+        return None if self.peeked is None else self.peeked.prefix
 
     def examine(self, request: PreparedRequest) -> None:
         """Name the error as ``requests`` does, and look at as much of a failed body as is at hand."""

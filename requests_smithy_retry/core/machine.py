@@ -52,15 +52,24 @@ class Passed(NamedTuple):
 class Gate(Protocol):
     """Holds attempts of a scope back, before they are sent (a port of features)."""
 
-    def admit(self, waited: float) -> Steps:
+    def admit(self, waited: float, began: float) -> Steps:
         """Wait until the next attempt may be sent; the result is :class:`Passed`, or :class:`Refused`.
 
         :param waited: seconds that it has waited already, by a server's wish.
+        :param began: the moment at which its operation began.
         """
         ...
 
     def note(self, before: Before, passed: Passed) -> Before:
         """Return the record of the waits with that at this gate."""
+        ...
+
+
+class FirstGate(Gate, Protocol):
+    """A gate that is looked for before the first attempt, too."""
+
+    def is_open(self, now: float) -> bool:
+        """Let the first attempt through if it need not wait; the machine is not needed then."""
         ...
 
 
@@ -119,7 +128,7 @@ def operation(
             yield Pause(wait)
         while True:
             if first is None:
-                before, refused = yield from _let_in(gates, before)
+                before, refused = yield from _let_in(gates, before, progress.standing.began)
                 if refused is not None:
                     context.quota.unsent(progress.standing)
                     return Stop(refused.reason, refused.why)
@@ -129,10 +138,7 @@ def operation(
             number += 1
             mended = yield from _mended(remedies, outcome, progress)
             decision = (yield from decide(context, progress, outcome)) if mended is None else mended
-            if isinstance(decision, Stop) and decision.reason is StopReason.NOT_RETRYABLE and outcome.is_unread:
-                cut = yield ReadOn()
-                if cut is not None:
-                    outcome, decision = cut, (yield from decide(context, progress, cut))
+            outcome, decision = yield from _read_through(context, decide, progress, outcome, decision)
             if isinstance(decision, Again):
                 progress = decision.progress
             elif decision.reason is StopReason.SUCCESS:
@@ -150,10 +156,21 @@ def operation(
         context.quota.lost(progress.standing)
 
 
-def _let_in(gates: Iterable[Gate], before: Before) -> Generator[Step, Any, tuple[Before, Refused | None]]:
+def _read_through(
+    context: Context, decide: Callable[..., Steps], progress: Progress, outcome: Outcome, decision: Again | Stop
+) -> Generator[Step, Any, tuple[Outcome, Again | Stop]]:
+    """Have the body of a final response read to its end: where it breaks off, that is judged in its place."""
+    if isinstance(decision, Stop) and decision.reason is StopReason.NOT_RETRYABLE and outcome.is_unread:
+        cut = yield ReadOn()
+        if cut is not None:
+            return cut, (yield from decide(context, progress, cut))
+    return outcome, decision
+
+
+def _let_in(gates: Iterable[Gate], before: Before, began: float) -> Generator[Step, Any, tuple[Before, Refused | None]]:
     """Wait until every gate lets the next attempt through, or one refuses."""
     for gate in gates:
-        passed = yield from gate.admit(before.delay)
+        passed = yield from gate.admit(before.delay, began)
         if isinstance(passed, Refused):
             return before, passed
         before = gate.note(before, passed)
@@ -231,9 +248,7 @@ def _too_long(hint: Hint, why: str, outcome: Outcome) -> str:
     return f"{hint.source} asks for {hint.seconds:.15g} s, {why}: allowed again at {until}"
 
 
-def _paid(
-    context: Context, again: Again, outcome: Outcome, reason: RetryReason, terms: Terms, hint: float
-) -> Judging:
+def _paid(context: Context, again: Again, outcome: Outcome, reason: RetryReason, terms: Terms, hint: float) -> Judging:
     """Have the quota decide about a retry that nothing else forbids."""
     quota, standing = context.quota, again.progress.standing
     if _asks_again(context, reason, outcome):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..config.retry_config import RetryConfig
     from ..wire.addresses import Peer
     from .driver import Call, Driver
-    from .machine import Gate, Remedy
+    from .machine import FirstGate, Remedy
     from .scope import Scope
     from .server_hints import Hint
 
@@ -31,7 +31,7 @@ class Feature:
         """Return the wait that a response asks for in a way of its own, beside ``Retry-After``; None: for none."""
         return None
 
-    def gate(self, call: Call, scope: Scope) -> Gate | None:  # noqa: ARG002
+    def gate(self, call: Call, scope: Scope) -> FirstGate | None:  # noqa: ARG002
         """Return what holds the attempts of a call back; None: nothing does now. Asked before each attempt."""
         return None
 

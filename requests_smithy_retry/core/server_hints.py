@@ -1,31 +1,21 @@
 """The server's hints about the wait (contract 7.2, 7.3): parsing, and the delay that follows. Pure.
 
 In order: ``x-amz-retry-after`` (ms), ``retry-after-ms`` and ``x-ms-retry-after-ms`` (ms), ``Retry-After`` (seconds or
-an HTTP-date, RFC 9110 10.2.3); and the reset of an announced limit, whose meaning is told by its value, not by its
-vendor. A malformed one is skipped.
+an HTTP-date, RFC 9110 10.2.3). A malformed one is skipped.
 """
 
 from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Collection, Mapping
-from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from ..features.rate_limits.announced import Announced
+from collections.abc import Mapping
+from typing import NamedTuple
 
 AMZ_HEADER = "x-amz-retry-after"
 MILLISECOND_HEADERS = ("retry-after-ms", "x-ms-retry-after-ms")
 AMZ_MAX_EXTRA = 5.0
 """The most that ``x-amz-retry-after`` adds to the computed backoff, in seconds (Retries 2.1)."""
 
-EPOCH_SECONDS, EPOCH_MILLISECONDS = 1e8, 1e11
-"""Larger numbers are moments since the epoch, of 1973 or later; smaller ones are seconds from now."""
-
-_UNITS = {"d": 86_400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-_DURATION = r"(?:[0-9]{1,9}(?:\.[0-9]{1,9})?(?:ms|d|h|m|s))+"
 _INTEGER = r"[0-9]+"
 _DECIMAL = r"[0-9]+(?:\.[0-9]+)?"
 # The three formats of RFC 9110 5.6.7. The standard library's parser is laxer, so the shape is checked first.
@@ -113,48 +103,9 @@ def parse_http_date(text: str) -> float | None:
     return float(mktime_tz(parsed))
 
 
-def parse_reset(text: str, now: float) -> float | None:
-    """Return the seconds until a reset: a number, a moment since the epoch, a duration or a date.
-
-    None: malformed, or past for longer than rounding explains, so it tells of another time.
-
-    >>> parse_reset("1m30.5s", 0.0), parse_reset("1767225660", 1767225600.0), parse_reset("1 minute", 0.0)
-    (90.5, 60.0, None)
-    """
-    number = parse_decimal(text)
-    if number is not None and number <= EPOCH_SECONDS:
-        return number
-    if re.fullmatch(_DURATION, text):
-        return float(sum(float(part) * _UNITS[unit] for part, unit in re.findall(r"([0-9.]+)([a-z]+)", text)))
-    if number is not None:
-        moment: float | None = number if number < EPOCH_MILLISECONDS else number / 1000
-    else:
-        moment = parse_http_date(text) or _iso_date(text)
-    return None if moment is None or moment < now - 1.0 else max(0.0, moment - now)
-
-
-def _iso_date(text: str) -> float | None:
-    """Return the seconds since the epoch of a date of RFC 3339, which has a time zone."""
-    try:
-        date = datetime.fromisoformat(text.upper().replace("Z", "+00:00"))
-        return None if date.tzinfo is None else date.timestamp()
-    except (ValueError, OverflowError):
-        return None
-
-
 def is_a_time(year: int, month: int, day: int, hour: int, minute: int, second: int) -> bool:
     """Return True for a moment of the calendar; the parser checks only the month's name."""
     return 1 <= day <= monthrange(year, month)[1] and hour <= 23 and minute <= 59 and second <= 60
-
-
-def limit_hint(limits: Collection[Announced]) -> Hint | None:
-    """Return the wait after which a throttled request is allowed again, as its response announces it; else None.
-
-    It is the longest reset of a limit of which nothing is left, or of which the response does not say what is left.
-    """
-    used_up = [found for found in limits if found.is_used_up or found.remaining is None]
-    waits = [Hint(found.reset, found.source) for found in used_up if found.reset is not None]
-    return max(waits, key=lambda hint: hint.seconds, default=None)
 
 
 def delay_for(computed: float, hint: Hint | None) -> float:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.port import Feature
 from ..core.steps import Again, AskProgram
 from ..errors import RetryConfigError
-from ..urls import scope_of
+from ..urls import KEYS, scope_of
 
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response
@@ -31,14 +31,6 @@ NAME = "renewal"
 UNAUTHORIZED = 401
 MOST_CHAINS = 1024
 """The most chains of redirects, of the whole process, that may be under way; of more, the oldest is forgotten."""
-CREDENTIALS = frozenset(
-    {
-        *("authorization", "api-key", "apikey", "x-api-key", "x-auth-token", "x-access-token", "private-token"),
-        *("x-goog-api-key", "x-vault-token", "x-shopify-access-token", "ocp-apim-subscription-key", "x-functions-key"),
-    }
-)
-"""The headers by which a request has credentials, in lower case."""
-
 Headers = Mapping[str, str]
 Renew = Callable[["Response"], Headers | None]
 
@@ -79,7 +71,7 @@ class Renewal(Feature):
         if any(self.renew is one for one in _of_thread.asked):
             return None
         is_sent_there = origin_chosen(call) == scope_of(str(request.url))
-        has_credentials = not CREDENTIALS.isdisjoint(str(name).lower() for name in request.headers)
+        has_credentials = not KEYS.isdisjoint(str(name).lower() for name in request.headers)
         return Mend(self.renew, call) if is_sent_there and has_credentials else None
 
 

@@ -164,7 +164,11 @@ class PermitGate:
         self._deadline = deadline
         self._scope = scope
 
-    def admit(self, waited: float) -> Steps:  # noqa: ARG002
+    def is_open(self, now: float) -> bool:  # noqa: ARG002
+        """Permits are the machine's business."""
+        return False
+
+    def admit(self, waited: float, began: float) -> Steps:  # noqa: ARG002
         """Wait for a permit, unless it would come too late."""
         seen = yield Join(UntilPermitted(self._limiter, self._longest, self._deadline))
         if isinstance(seen, TooLate):

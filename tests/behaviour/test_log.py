@@ -10,7 +10,7 @@ import requests
 import responses
 
 from requests_smithy_retry import RetryAdapter, mount, retry_history
-from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.testing import FakeClock, ScriptedReply, scripted
 
 URL = "https://user:hunter2@api.example.com/things?token=hunter2#hunter2"
 
@@ -126,3 +126,16 @@ def test_a_level_that_is_changed_is_noticed_at_once(caplog: pytest.LogCaptureFix
         logger.setLevel(logging.NOTSET)
         logging.disable(logging.NOTSET)
     assert len(levels(caplog)) == 2
+
+
+def test_a_wait_for_an_announced_limit_is_told_at_debug(caplog: pytest.LogCaptureFixture) -> None:
+    """With its seconds, and the header behind it."""
+    used_up = {"X-RateLimit-Limit": "5", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "7"}
+    adapter = scripted(ScriptedReply(200, used_up), 200)
+    session = requests.Session()
+    session.mount("https://", adapter)
+    session.get("https://api.example.com/")
+    with caplog.at_level(logging.DEBUG, "requests_smithy_retry"):
+        session.get("https://api.example.com/")
+    said = "GET https://api.example.com:443/ waited 7.000 s for a rate limit (x-ratelimit-reset)"
+    assert said == caplog.records[0].getMessage()

@@ -85,6 +85,7 @@ def test_the_signature_begins_as_that_of_the_plain_adapter() -> None:
     assert plain == [parameter.name for parameter in ours[: len(plain)]]
     assert {inspect.Parameter.KEYWORD_ONLY} == {parameter.kind for parameter in ours[len(plain) : -1]}
     assert inspect.Parameter.VAR_KEYWORD is ours[-1].kind
+    assert "<not given>" == repr(ours[2].default)
 
 
 def test_a_call_by_the_signature_is_a_call() -> None:

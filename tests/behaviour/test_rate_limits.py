@@ -1,20 +1,22 @@
-"""Announced rate limits, by public names alone (contract 7.4): whatever a server writes, then real sockets."""
+"""Announced rate limits, by public names alone (contract 7.4): whatever a server writes, and who waits for it."""
 
 from __future__ import annotations
 
-import threading
-import time
+import copy
+import pickle
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-import requests
 from hypothesis import given
 from hypothesis import strategies as st
+from urllib3.util import Retry
 
-from requests_smithy_retry import mount
-from requests_smithy_retry.testing import FakeClock, FaultServer
-from requests_smithy_retry.testing import Reply as FaultReply
-from tests.support import Reply, scripted, send
+from requests_smithy_retry import RateLimitDialect, StandardRetryStrategy, retry_history, retry_options
+from requests_smithy_retry.testing import FakeClock
+from tests.support import URL, Reply, prepare, reset_error, scripted, send
+
+SCOPE = "https://api.example.com:443"
 
 HEADERS = [
     *("RateLimit", "RateLimit-Policy", "RateLimit-Remaining", "RateLimit-Reset", "RateLimit-Limit"),
@@ -45,23 +47,205 @@ def test_whatever_a_server_writes_nobody_waits_beyond_the_bound(answers: list[tu
         assert sum(clock.sleeps) - before <= most + 1e-6
 
 
-@pytest.mark.real_time
-def test_one_threads_hint_holds_its_siblings_back() -> None:
-    """None of them is sent before the moment that the server named, and then all of them are answered."""
-    came: list[float] = []
+def limit(left: object, reset: object = 7, size: object = 10, status: int = 200, **more: str) -> Reply:
+    """An answer of a server that announces one limit."""
+    named = {"X-RateLimit-Remaining": left, "X-RateLimit-Reset": reset, "X-RateLimit-Limit": size, **more}
+    return Reply(status, {name: str(value) for name, value in named.items()})
 
-    def answer(_: Any) -> FaultReply:
-        came.append(time.monotonic())
-        return FaultReply(429, {"Retry-After": "1"}) if len(came) == 1 else FaultReply()
 
-    with FaultServer(answer) as server, mount(requests.Session(), max_attempts=1) as session:
-        began = time.monotonic()
-        assert 429 == session.get(server.url).status_code
-        answers: list[requests.Response] = []
-        threads = [threading.Thread(target=lambda: answers.append(session.get(server.url))) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(60)
-    assert [200] * 8 == [answer.status_code for answer in answers]
-    assert min(came[1:]) - began >= 1.0
+def test_who_waited_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    """The history, and a record at DEBUG, tell of the wait and of the header behind it."""
+    clock = FakeClock()
+    adapter = scripted(limit(0), 200, clock=clock)
+    send(adapter)
+    with caplog.at_level("DEBUG", "requests_smithy_retry"):
+        history = retry_history(send(adapter))
+    assert "after 7 s for a rate limit (x-ratelimit-reset) " == history.attempts[0].waits
+    (record,) = [record for record in caplog.records if hasattr(record, "retry_gate_wait")]
+    assert f"GET {SCOPE}/things waited 7.000 s for a rate limit (x-ratelimit-reset)" == record.getMessage()
+    assert 7.0 == record.retry_gate_wait  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"pacing": "off"}, {"max_retries": Retry(1, respect_retry_after_header=False)}, {"enabled": False}],
+)
+def test_where_it_is_off_nobody_waits(options: dict[str, Any]) -> None:
+    """The adapter's option, a translated ``Retry`` that heeds no hint, or no retries at all."""
+    clock = FakeClock()
+    adapter = scripted(limit(0), 200, clock=clock, **options)
+    assert [200, 200] == [send(adapter).status_code for _ in range(2)]
+    assert [] == clock.sleeps
+
+
+def test_a_retry_that_is_assigned_later_can_switch_it_off() -> None:
+    """As it does when it is given at once."""
+    adapter = scripted(limit(0), 200, clock=FakeClock())
+    send(adapter)
+    adapter.max_retries = Retry(1, respect_retry_after_header=False)
+    send(adapter)
+    assert [] == adapter.clock.sleeps
+
+
+def test_a_block_can_switch_it_off() -> None:
+    """A block switches it off, and an inner block on again; what the block's answers tell is heard."""
+    adapter = scripted(limit(0), limit(0, 5), 200, clock=FakeClock())
+    send(adapter)
+    with retry_options(pacing="off"):
+        send(adapter)
+        assert [] == adapter.clock.sleeps
+        with retry_options(pacing="announced"):
+            send(adapter)
+    assert [5.0] == adapter.clock.sleeps
+
+
+@pytest.mark.parametrize("options", [{"operation_timeout": 5}, {"max_retry_after": 5}])
+def test_bounds_hold(options: dict[str, Any]) -> None:
+    """A send that would wait longer than the deadline or ``max_retry_after`` allow goes at once."""
+    adapter = scripted(limit(0), limit(0, status=429), clock=FakeClock(), **options)
+    send(adapter)
+    assert 429 == send(adapter).status_code
+    assert [] == adapter.clock.sleeps
+
+
+@pytest.mark.parametrize(("longest", "expected"), [(9, [8.5]), (9.2, [8.5, 0.5])])
+def test_a_retry_counts_the_seconds_that_it_has_waited_already(longest: float, expected: list[float]) -> None:
+    """Its own wait and the limit's together are no longer than ``max_retry_after``."""
+    refused = limit(0, 9, status=429, **{"Retry-After": "8.5"})
+    adapter = scripted(refused, 200, clock=FakeClock(), max_retry_after=longest)
+    assert 200 == send(adapter).status_code
+    assert expected == adapter.clock.sleeps
+
+
+def test_the_shorter_wait_is_tried_first() -> None:
+    """Where ``Retry-After`` is shorter than the reset, the request goes after it, and after that with the others."""
+    refused = limit(0, 30, status=429, **{"Retry-After": "2"})
+    later = limit(0, 28, status=429, **{"Retry-After": "2"})
+    adapter = scripted(refused, later, 200, clock=FakeClock())
+    history = retry_history(send(adapter))
+    assert [(0, 0), (2, 0), (2, 26)] == [(attempt.delay, attempt.gate_wait) for attempt in history.attempts]
+
+
+def test_an_attempt_without_an_answer_tries_nothing_shorter() -> None:
+    """Only the wait that followed the refusal is tried."""
+    refused = limit(0, 30, status=429, **{"Retry-After": "2"})
+    adapter = scripted(refused, reset_error(), 200, clock=FakeClock())
+    assert [0, 0, pytest.approx(28, abs=0.2)] == [
+        attempt.gate_wait for attempt in retry_history(send(adapter)).attempts
+    ]
+
+
+def test_a_refusal_holds_its_own_request_alone() -> None:
+    """The next operation goes at once; after a second refusal in a row the third one waits."""
+    refused = Reply(429, {"Retry-After": "7"})
+    adapter = scripted(refused, refused, 200, clock=FakeClock(), max_attempts=1)
+    assert [429, 429] == [send(adapter).status_code for _ in range(2)]
+    assert [] == adapter.clock.sleeps
+    assert "for a rate limit (retry-after)" in retry_history(send(adapter)).attempts[0].waits + ")"
+    assert [7.0] == adapter.clock.sleeps
+
+
+@pytest.mark.parametrize(
+    ("told", "options"),
+    [
+        (Reply(429, {"Retry-After": "7"}), {"max_retry_after": 6}),
+        (Reply(429, {"x-amz-retry-after": "7000"}), {}),
+        (Reply(429), {}),
+        (Reply(500, {"Retry-After": "7"}), {}),
+        (Reply(404, {"Retry-After": "7"}), {}),
+    ],
+)
+def test_what_is_no_refusal_for_all(told: Reply, options: dict[str, Any]) -> None:
+    """A hint that is too long or one for a single request, a refusal without a hint, and another failure."""
+    adapter = scripted(told, told, 200, clock=FakeClock(), max_attempts=1, **options)
+    assert [told.status, told.status, 200] == [send(adapter).status_code for _ in range(3)]
+    assert [] == adapter.clock.sleeps
+
+
+def test_a_hinted_503_is_a_refusal() -> None:
+    """As a 429 is."""
+    refused = Reply(503, {"Retry-After": "7"})
+    adapter = scripted(refused, refused, 200, clock=FakeClock(), max_attempts=1)
+    for _ in range(3):
+        send(adapter)
+    assert [7.0] == adapter.clock.sleeps
+
+
+def test_a_user_adds_a_dialect_in_one_line() -> None:
+    """It counts for the limit and for the delay, and beside a built-in row of the same header it alone does."""
+    acme = RateLimitDialect("acme-left", reset="acme-next")
+    used_up = Reply(429, {"acme-left": "0", "acme-next": "3s"})
+    adapter = scripted(used_up, 200, 200, clock=FakeClock(), pacing=acme)
+    assert [0.0, 3.0] == [attempt.delay for attempt in retry_history(send(adapter)).attempts]
+    assert (acme,) == adapter.retry_config.pacing
+    own = RateLimitDialect("X-RateLimit-Remaining", reset="acme-next")
+    adapter = scripted(limit(0, **{"acme-next": "3s"}), 200, clock=FakeClock(), pacing=[own])
+    for _ in range(2):
+        send(adapter)
+    assert [3.0] == adapter.clock.sleeps
+
+
+def test_two_refusals_in_a_dialect_of_a_user() -> None:
+    """How long others are held is read in that dialect, too."""
+    refused = Reply(429, {"Acme-Next": "3", "Retry-After": "60"})
+    adapter = scripted(
+        *(refused, refused, 200),
+        clock=FakeClock(),
+        max_attempts=1,
+        pacing=RateLimitDialect("acme-left", reset="acme-next"),
+    )
+    for _ in range(3):
+        send(adapter)
+    assert [3.0] == adapter.clock.sleeps
+
+
+def test_a_copy_begins_anew() -> None:
+    """A copy knows of no limit, as its quota is full."""
+    clock = FakeClock()
+    strategy = StandardRetryStrategy(clock=clock)
+    send(scripted(limit(0), strategy=strategy, clock=clock))
+    for made in (copy.copy(strategy), pickle.loads(pickle.dumps(strategy))):
+        send(scripted(200, strategy=made, clock=clock))
+        assert [] == clock.sleeps
+    send(scripted(200, strategy=strategy, clock=clock))
+    assert [7.0] == clock.sleeps
+
+
+def test_a_scope_of_the_programs_own() -> None:
+    """Each of them has limits of its own."""
+    adapter = scripted(limit(0), 200, 200, clock=FakeClock(), scope=lambda request: request.headers.get("Key", ""))
+    for key in ("a", "b", "a"):
+        adapter.send(prepare(headers={"Key": key}))
+    assert [7.0] == adapter.clock.sleeps
+
+
+@pytest.mark.parametrize("url", [URL, "https://other.example.com/"])
+def test_two_users_do_not_hold_each_other(url: str) -> None:
+    """Nor does another origin."""
+    adapter = scripted(limit(0), 200, clock=FakeClock())
+    send(adapter, headers={"Authorization": "Bearer alice"})
+    send(adapter, url=url, headers={"Authorization": "Bearer bob"})
+    assert [] == adapter.clock.sleeps
+
+
+def test_headers_of_another_class_announce_nothing() -> None:
+    """What stands beneath us may return any mapping."""
+
+    def bare(adapter: Any) -> Callable[[Any], Any]:
+        def answer(_: Any) -> Reply:
+            build = adapter.build_response
+
+            def with_a_dict(*args: Any) -> Any:
+                response = build(*args)
+                response.headers = dict(response.headers)
+                return response
+
+            adapter.build_response = with_a_dict
+            return limit(0)
+
+        return answer
+
+    adapter = scripted(clock=FakeClock())
+    adapter.script += [bare(adapter), 200]
+    assert [200, 200] == [send(adapter).status_code for _ in range(2)]
+    assert [] == adapter.clock.sleeps

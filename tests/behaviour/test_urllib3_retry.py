@@ -189,6 +189,8 @@ def test_backoff_jitter_is_added_within_the_cap() -> None:
     adapter.send(prepare())
     one, two, *rest = adapter.clock.sleeps
     assert (True, True, [4, 4]) == (1 <= one <= 3, 2 <= two <= 4, rest)
+    backoff = adapter.retry_config.backoff(1.0)
+    assert 0.0 == backoff.compute_next_backoff_delay(0) == backoff.compute_next_backoff_delay(-1)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ import pytest
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, module: str, library: str, said: str) -> None:
     """Importing a listener without its library raises an error with the command to run and the library's name."""
     monkeypatch.setitem(sys.modules, library, None)
-    monkeypatch.delitem(sys.modules, f"requests_smithy_retry.{module}", raising=False)
+    for place in (f"requests_smithy_retry.{module}", f"requests_smithy_retry.features.telemetry.{module}"):
+        monkeypatch.delitem(sys.modules, place, raising=False)
     with pytest.raises(ImportError) as caught:
         importlib.import_module(f"requests_smithy_retry.{module}")
     assert f"{said}pip install 'requests-smithy-retry[{module}]'" == str(caught.value)

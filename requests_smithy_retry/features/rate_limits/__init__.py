@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from ...classifiers.actions import NO_ACTION, ErrorKind, RetryAction, RetryReason
@@ -12,11 +12,12 @@ from ...clock import Clock
 from ...config.retry_options import patience_given
 from ...core.machine import Passed
 from ...core.port import Feature
-from ...core.server_hints import AMZ_HEADER, Hint, limit_hint, read_hint
+from ...core.server_hints import AMZ_HEADER, Hint, read_hint
 from ...core.steps import Before, Join, Steps
 from ...observing.log import log_gate
-from .announced import DIALECTS, Announced, RateLimitDialect, announced_in
-from .limits import Limits, Turn
+from ...urls import user_of
+from .announced import DIALECTS, Announced, RateLimitDialect, announced_in, limit_hint
+from .limits import ROUNDING, Limits, Turn
 
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response
@@ -28,14 +29,10 @@ if TYPE_CHECKING:
     from ...core.scope import Scope
 
 NAME = "rate limits"
-BEGAN = "began"
-"""What a call is known by for the moment at which it began, where all its waits are bounded."""
-WHO = "who"
-"""What a call is known by for the object that tells its refusals from those of others."""
+WHO, TRIES_SHORTER = f"{NAME}: who", f"{NAME}: tries the shorter wait"
+"""What is kept of a call: an object that tells it from others; and if its next attempt goes after a shorter wait."""
 MOST_USERS = 1024
 """The most users of one scope whose limits are known."""
-KEYS = ("authorization", "x-api-key", "api-key", "x-auth-token", "private-token", "x-goog-api-key")
-"""The headers that tell the users of a service apart, in lower case: each has limits of its own."""
 UNAVAILABLE, TOO_MANY_REQUESTS, FORBIDDEN = 503, 429, 403
 
 
@@ -43,9 +40,10 @@ class Announcements(Feature):
     """The hooks by which a request that was refused goes by what the answer announces."""
 
     def __init__(self, config: RetryConfig, clock: Clock) -> None:
+        own: Any = () if isinstance(config.pacing, str) else config.pacing
+        theirs = {row.remaining for row in own}
         self.clock = clock
-        pacing: Any = config.pacing
-        self.dialects: tuple[RateLimitDialect, ...] = DIALECTS if isinstance(pacing, str) else (*pacing, *DIALECTS)
+        self.dialects: tuple[RateLimitDialect, ...] = (*own, *(row for row in DIALECTS if row.remaining not in theirs))
 
     def classifiers(self, config: RetryConfig) -> tuple[RetryClassifier, ...]:
         """Return the classifier of a 403 that announces a limit of which nothing is left."""
@@ -64,39 +62,36 @@ class RateLimits(Announcements):
 
     def __init__(self, config: RetryConfig, clock: Clock) -> None:
         super().__init__(config, clock)
-        self.longest: float = config.max_retry_after
         self.names = frozenset(name for row in self.dialects for name in (row.remaining, *row.reset))
         """The header fields of which each announcement has one, in lower case."""
 
     def gate(self, call: Call, scope: Scope) -> OneCall | None:
         """Return the count of a call, where something is known of the limits of its user."""
-        patience = patience_given(call.config, call.options)
-        if patience is not None:
-            call.data.setdefault(BEGAN, self.clock.now())
         users: Users | None = scope.parts.get(NAME)
-        limits = None if users is None or call.options.pacing == "off" else users.known.get(user_of(call.request))
-        return None if limits is None else OneCall(call, limits, self.longest, patience)
+        limits = (
+            None if users is None or call.options.pacing == "off" else users.known.get(user_of(call.request.headers))
+        )
+        return None if limits is None else OneCall(call, limits)
 
     def received(self, driver: Driver, call: Call, request: PreparedRequest, response: Response, scope: Scope) -> None:  # noqa: ARG002
         """Hear what a response announces."""
         told: tuple[Announced, ...] = ()
         if not self.names.isdisjoint(map(str.lower, response.headers)):
             told = announced_in(response.headers, wall=self.clock.wall(), dialects=self.dialects)
-        if told or NAME in scope.parts:
-            self._ended(call, scope, told, is_success=response.status_code < 400)
+        if not told and NAME not in scope.parts:
+            return
+        limits, passed = call.data.pop(NAME, (None, None))
+        if limits is None:
+            users, user = scope.part(NAME, Users), user_of(call.request.headers)
+            limits = users.made(user) if told else users.known.get(user)
+        if limits is not None:
+            limits.answered(passed, told, response.status_code, self.clock.now())
 
     def attempted(self, call: Call, outcome: Outcome, *_: Any) -> None:
         """Count an attempt without an answer no longer."""
         if outcome.response is None and NAME in call.data:
             limits, passed = call.data.pop(NAME)
-            limits.answered(passed, (), outcome.ended, is_success=False)
-
-    def _ended(self, call: Call, scope: Scope, told: tuple[Announced, ...], *, is_success: bool) -> None:
-        limits, passed = call.data.pop(NAME, (None, None))
-        if limits is None:
-            limits = scope.part(NAME, Users).of(user_of(call.request), is_new=bool(told))
-        if limits is not None:
-            limits.answered(passed, told, self.clock.now(), is_success=is_success)
+            limits.answered(passed, (), 0, outcome.ended)
 
     def judged(self, call: Call, scope: Scope, outcome: Outcome, verdict: Classification) -> None:
         """Hear of a refusal with a hint: the next one in a row, of another call, holds everybody back."""
@@ -104,11 +99,13 @@ class RateLimits(Announcements):
         if response is None or not (verdict.is_throttling or response.status_code == UNAVAILABLE):
             return
         hint = read_hint(response.headers, wall=outcome.wall)
-        if hint is not None and hint.source != AMZ_HEADER and hint.seconds <= self.longest:
-            reset = self.hint(outcome)
-            limits = scope.part(NAME, Users).of(user_of(call.request), is_new=True)
-            assert limits is not None
-            limits.refused(call.data.setdefault(WHO, object()), min(hint, reset or hint).seconds, outcome.ended)
+        if hint is not None and hint.source != AMZ_HEADER and hint.seconds <= call.config.max_retry_after:
+            reset = self.hint(outcome) or hint
+            if outcome.attempt == 1 and hint.seconds + ROUNDING < reset.seconds:
+                call.data[TRIES_SHORTER] = True
+            who = call.data.setdefault(WHO, object())
+            limits = scope.part(NAME, Users).made(user_of(call.request.headers))
+            limits.refused(who, min(hint, reset).seconds, outcome.ended)
 
 
 class UsedUpLimitClassifier:
@@ -136,13 +133,11 @@ class Users:
     def __init__(self) -> None:
         self.known: dict[bytes, Limits] = {}
 
-    def of(self, user: bytes, *, is_new: bool) -> Limits | None:
-        """Return the limits of a user; None if nothing is known of them, unless there is something new."""
-        if not is_new:
-            return self.known.get(user)
-        for other, limits in tuple(self.known.items()) if len(self.known) >= MOST_USERS else ():
-            if limits.is_spare:
-                self.known.pop(other, None)
+    def made(self, user: bytes) -> Limits:
+        """Return the limits of a user, new ones if need be, for which the oldest spare ones go."""
+        if user not in self.known and len(self.known) >= MOST_USERS:
+            spare = (other for other, limits in tuple(self.known.items()) if limits.is_spare)
+            self.known.pop(next(spare, user), None)
         return self.known.setdefault(user, Limits())
 
     def is_spare(self, now: float) -> bool:  # noqa: ARG002
@@ -155,39 +150,36 @@ class Users:
 
 
 class OneCall:
-    """The gate of one call.
+    """The gate of one call."""
 
-    :param longest: the most seconds that an attempt of it waits.
-    :param patience: a patience that somebody chose, which bounds that as well, and twice of which bounds all its waits.
-    """
-
-    def __init__(self, call: Call, limits: Limits, longest: float, patience: float | None) -> None:
-        self.limits = limits
+    def __init__(self, call: Call, limits: Limits) -> None:
         self._call = call
-        self._longest = longest if patience is None else min(longest, patience)
-        self._until: float | None = None if call.limits is None else call.limits.at
-        if patience is not None:
-            until: float = call.data[BEGAN] + 2 * patience
-            self._until = until if self._until is None else min(until, self._until)
+        self._limits = limits
 
-    def admit(self, waited: float) -> Steps:
-        """Wait for room, unless that would take too long."""
-        call = self._call
-        passed = yield Join(Turn(self.limits, max(0.0, self._longest - waited), self._until))
+    def is_open(self, now: float) -> bool:
+        """Let the first attempt through if nobody waits and something is left."""
+        passed = self._limits.enter(now)
+        if passed is not None:
+            self._call.data[NAME] = self._limits, passed
+        return passed is not None
+
+    def admit(self, waited: float, began: float) -> Steps:
+        """Wait for room, unless that would take too long, or the server has asked for a shorter wait, which is over."""
+        call, longest = self._call, self._call.config.max_retry_after
+        until = inf if call.limits is None or call.limits.at is None else call.limits.at
+        patience = patience_given(call.config, call.options)
+        if patience is not None:
+            longest, until = min(longest, patience), min(until, began + 2 * patience)
+        if call.data.pop(TRIES_SHORTER, False):
+            longest = 0.0
+        passed = yield Join(Turn(self._limits, max(0.0, longest - waited), until))
         # Whatever becomes of the call, nobody refers to the pass once it is over.
-        call.data[NAME] = self.limits, passed
+        call.data[NAME] = self._limits, passed
         log_gate(call.request, passed.waited, passed.source)
         return Passed(passed.waited, passed.source)
 
     def note(self, before: Before, passed: Passed) -> Before:
         return before._replace(limit=passed.waited, limit_source=passed.source)
-
-
-def user_of(request: PreparedRequest) -> bytes:
-    """Return a mark of the user whom a request is sent for, from which no secret can be read."""
-    headers: Mapping[str, str | bytes] = request.headers
-    said = [f"{name}={headers[name]!r}" for name in KEYS if name in headers]
-    return hashlib.sha256("\n".join(said).encode("utf-8", "backslashreplace")).digest() if said else b""
 
 
 def feature(config: RetryConfig, clock: Clock) -> Announcements:

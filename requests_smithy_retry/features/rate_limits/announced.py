@@ -1,6 +1,6 @@
 """The rate limits that servers announce in headers (contract 7.4): one table with a row for each dialect. Pure.
 
-A malformed header is passed over.
+The meaning of a reset is told by its value, not by its vendor.
 """
 
 from __future__ import annotations
@@ -8,14 +8,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import NamedTuple
 
-from ...core.server_hints import parse_decimal, parse_http_date, parse_reset
+from ...core.server_hints import Hint, parse_decimal, parse_http_date
 
-SAME_CLOCK = 2.0
-"""Seconds by which a ``Date``, which has whole ones, may differ from a clock that goes like the server's."""
+OLD_DATE = 2.0
+"""A ``Date``, which has whole seconds, may be so many old where the server's clock goes like ours, and never ahead."""
 LONGEST_VALUE, MOST_ITEMS = 512, 8
 """The characters of a header's value, and the limits in one, that are read."""
+EPOCH_SECONDS, EPOCH_MILLISECONDS = 1e8, 1e11
+"""Larger numbers are moments since the epoch, of 1973 or later; smaller ones are seconds from now."""
+
+_UNITS = {"d": 86_400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_DURATION = r"(?:[0-9]{1,9}(?:\.[0-9]{1,9})?(?:ms|d|h|m|s))+"
 
 
 class Announced(NamedTuple):
@@ -26,8 +32,7 @@ class Announced(NamedTuple):
     :param limit: the requests of a whole window, or None.
     :param source: the header behind it.
     :param name: tells it from others that are announced in the same response.
-    :param counts_requests: one request costs one unit. False for tokens, bytes and the like, of which only the end
-        tells something.
+    :param counts_requests: one request costs one unit. Of tokens, bytes and the like only the end tells something.
     """
 
     remaining: float | None
@@ -63,9 +68,9 @@ class RateLimitDialect:
 
     def __post_init__(self) -> None:
         resets = (self.reset,) if isinstance(self.reset, str) else self.reset
-        for name, value in (("remaining", self.remaining.lower()), ("limit", self.limit.lower())):
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "reset", tuple(name.lower() for name in resets))
+        object.__setattr__(self, "reset", tuple(map(str.lower, resets)))
+        for name in ("remaining", "limit"):
+            object.__setattr__(self, name, getattr(self, name).lower())
 
 
 def _counts(row: RateLimitDialect, value: Callable[[str], str], now: float) -> Iterator[Announced]:
@@ -82,26 +87,24 @@ def _counts(row: RateLimitDialect, value: Callable[[str], str], now: float) -> I
 def _structured(row: RateLimitDialect, value: Callable[[str], str], now: float) -> Iterator[Announced]:  # noqa: ARG001
     """Read the ``RateLimit`` of the IETF draft with its ``RateLimit-Policy``, or the dictionary of an older version."""
     told = value(row.remaining)
-    if "remaining=" in told:
-        old = _numbers(told.split(","))
-        yield Announced(old.get("remaining"), old.get("reset"), old.get("limit"), row.remaining, row.remaining)
+    old = _numbers(told)
+    if "remaining" in old:
+        yield Announced(old["remaining"], old.get("reset"), old.get("limit"), row.remaining, row.remaining)
         return
-    policies = dict(_items(value(row.limit)))
-    for name, parts in _items(told):
-        numbers, policy = _numbers(parts), policies.get(name, [])
-        if "r" in numbers:
-            is_counted = all(part == 'qu="requests"' for part in policy if part.startswith("qu="))
+    policies = {item.partition(";")[0].strip(): item for item in value(row.limit).split(",")}
+    for item in told.split(",")[:MOST_ITEMS]:
+        name, numbers = item.partition(";")[0].strip(), _numbers(item)
+        policy = policies.get(name, "")
+        # A limit on requests at a time is not a rate: it does not begin anew.
+        if "r" in numbers and 'qu="concurrent-requests"' not in policy:
+            is_counted = "qu=" not in policy or 'qu="requests"' in policy
             yield Announced(numbers["r"], numbers.get("t"), _numbers(policy).get("q"), row.remaining, name, is_counted)
 
 
-def _items(value: str) -> list[tuple[str, list[str]]]:
-    """Return the items of a structured list (RFC 9651), each with its parameters; a string with a comma is none."""
-    items = ([part.strip(" \t") for part in item.split(";")] for item in value.split(",")[:MOST_ITEMS])
-    return [(name, parts) for name, *parts in items]
-
-
-def _numbers(parts: Collection[str]) -> dict[str, float]:
-    pairs = ((name.strip(), parse_decimal(text.strip())) for name, _, text in (part.partition("=") for part in parts))
+def _numbers(text: str) -> dict[str, float]:
+    """Return the numbers among parameters (RFC 9651), or in a dictionary of them."""
+    found = re.findall(r"(?:^|[;, \t])([a-z]+)=([0-9.]+)(?=[;, \t]|$)", text)
+    pairs = ((name, parse_decimal(number)) for name, number in found)
     return {name: number for name, number in pairs if number is not None}
 
 
@@ -116,19 +119,15 @@ def _used_of(row: RateLimitDialect, value: Callable[[str], str], now: float) -> 
 DIALECTS: tuple[RateLimitDialect, ...] = (
     # IETF draft-ietf-httpapi-ratelimit-headers: structured fields, and the sixth version's dictionary.
     RateLimitDialect("ratelimit", limit="ratelimit-policy"),
-    # Its older versions; GitLab, with a moment as the reset.
-    RateLimitDialect("ratelimit-remaining", "ratelimit-reset", "ratelimit-limit"),
+    RateLimitDialect("ratelimit-remaining", "ratelimit-reset", "ratelimit-limit"),  # its older versions, GitLab
     # GitHub, Discord (which has the seconds, too), Reddit, Okta and most others.
     RateLimitDialect("x-ratelimit-remaining", ("x-ratelimit-reset-after", "x-ratelimit-reset"), "x-ratelimit-limit"),
-    # X (Twitter).
-    RateLimitDialect("x-rate-limit-remaining", "x-rate-limit-reset", "x-rate-limit-limit"),
+    RateLimitDialect("x-rate-limit-remaining", "x-rate-limit-reset", "x-rate-limit-limit"),  # X (Twitter)
     # OpenAI and those that copy it; Anthropic, whose reset is a date.
     *(
-        RateLimitDialect(name.format("remaining"), name.format("reset"), name.format("limit"), "requests" in name)
-        for name in (
-            *("x-ratelimit-{}-requests", "x-ratelimit-{}-tokens"),
-            *("anthropic-ratelimit-requests-{}", "anthropic-ratelimit-tokens-{}"),
-        )
+        RateLimitDialect(name.format("remaining"), name.format("reset"), name.format("limit"), unit == "requests")
+        for unit in ("requests", "tokens")
+        for name in (f"x-ratelimit-{{}}-{unit}", f"anthropic-ratelimit-{unit}-{{}}")
     ),
     RateLimitDialect("x-shopify-shop-api-call-limit"),
 )
@@ -139,7 +138,7 @@ _READ = {"ratelimit": _structured, "x-shopify-shop-api-call-limit": _used_of}
 def announced_in(
     headers: Mapping[str, str], *, wall: float, dialects: Collection[RateLimitDialect] = DIALECTS
 ) -> tuple[Announced, ...]:
-    """Return the rate limits that the headers of a response announce. Never raise.
+    """Return the rate limits that the headers of a response announce. Never raise; pass over what is malformed.
 
     :param headers: the response's; looked up by lower-case name, so give a case-insensitive mapping.
     :param wall: the current time in seconds since the epoch.
@@ -153,6 +152,45 @@ def announced_in(
         return ()  # from a cache, so the numbers are those of another time
     # Moments are compared with the server's own clock, where that goes otherwise than ours.
     sent = parse_http_date(value("date"))
-    now = wall if sent is None or abs(sent - wall) <= SAME_CLOCK else sent
+    now = wall if sent is None or sent <= wall <= sent + OLD_DATE else sent
     rows = (row for row in dialects if row.remaining in headers or any(name in headers for name in row.reset))
     return tuple(found for row in rows for found in _READ.get(row.remaining, _counts)(row, value, now))
+
+
+def parse_reset(text: str, now: float) -> float | None:
+    """Return the seconds until a reset: a number, a moment since the epoch, a duration or a date.
+
+    None: malformed, or past for longer than rounding explains, so it tells of another time.
+
+    >>> parse_reset("1m30.5s", 0.0), parse_reset("1767225660", 1767225600.0), parse_reset("1 minute", 0.0)
+    (90.5, 60.0, None)
+    """
+    number = parse_decimal(text)
+    if number is not None and number <= EPOCH_SECONDS:
+        return number
+    if re.fullmatch(_DURATION, text):
+        return float(sum(float(part) * _UNITS[unit] for part, unit in re.findall(r"([0-9.]+)([a-z]+)", text)))
+    if number is not None:
+        moment: float | None = number if number < EPOCH_MILLISECONDS else number / 1000
+    else:
+        moment = parse_http_date(text) or _iso_date(text)
+    return None if moment is None or moment < now - 1.0 else max(0.0, moment - now)
+
+
+def _iso_date(text: str) -> float | None:
+    """Return the seconds since the epoch of a date of RFC 3339, which has a time zone."""
+    try:
+        date = datetime.fromisoformat(text.upper().replace("Z", "+00:00"))
+        return None if date.tzinfo is None else date.timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def limit_hint(limits: Collection[Announced]) -> Hint | None:
+    """Return the wait after which a throttled request is allowed again, as its response announces it; else None.
+
+    It is the longest reset of a limit of which nothing is left, or of which the response does not say what is left.
+    """
+    used_up = [found for found in limits if found.is_used_up or found.remaining is None]
+    waits = [Hint(found.reset, found.source) for found in used_up if found.reset is not None]
+    return max(waits, key=lambda hint: hint.seconds, default=None)

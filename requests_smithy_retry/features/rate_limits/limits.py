@@ -6,82 +6,83 @@ waits goes in the order in which they came; nothing is spaced, estimated or lear
 
 from __future__ import annotations
 
-import math
 import threading
 import weakref
+from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass
+from math import inf
 
 from ...core.steps import Wait
 from ...forksafe import renew_lock_after_fork
 from .announced import Announced
 
 ROUNDING = 1.0
-"""Seconds by which a moment that is announced in whole seconds may be off."""
-SCOUT = 1.0
-"""The most seconds for which others wait for the first answer of a new window, which tells what it has."""
+"""Seconds by which a reset in whole ones may be off, and as many by which the ``Date`` that it is measured against."""
+LAG = 1.0
+"""Seconds in which a server counts a request; others wait no longer for the first answer of a new window."""
 AT_ONCE = 8
 """Where others use a limit as well, no more than one in so many of the requests that are left is under way at once."""
+REFUSALS = frozenset({403, 429, 503})  # the statuses by which servers refuse a request because of a limit
 
 
 @dataclass(eq=False, slots=True)
 class Window:
-    """One announced limit: the window under way.
+    """What one answer, or all of them, tell of an announced limit: its window under way."""
 
-    :param size: the requests of a whole window; None: it is not known.
-    :param left: what the server said was left when it was ``heard`` last.
-    :param ends: when it is full again.
-    :param counts: it counts requests; if not, it matters only whether something is left.
-    :param own: the requests that this process has sent in it; infinite if its beginning was not seen.
-    :param is_shared: others have used it as well.
-    """
-
-    size: float | None
+    source: str  # the header behind it
+    size: float | None  # the requests of a whole window; None: it is not known
+    counts: bool  # it counts requests; if not, it matters only whether something is left
     left: float
-    ends: float
-    source: str
-    counts: bool
-    heard: float
-    own: float = math.inf
-    is_shared: bool = False
+    heard: float  # when so much was left: a request that is sent later finds less, or another window
+    asked: float  # when the latest request was sent that was answered
+    lasts: float  # it does not end before this moment, however its reset was rounded
+    ends: float  # when all of it is there again: the earliest moment that was told
+    base: float = 0.0  # what was left before the first answer of it
+    own: int = 0  # the requests that this process has sent since then
+    was_shared: bool = False  # others have used the window before as well
 
-    def hear(self, told: Announced, now: float, sent: float, under_way: int) -> bool:
-        """Take in an announcement; return False if it is not of this limit, so there are several.
+    @property
+    def is_shared(self) -> bool:
+        """Others use it as well: they have had an eighth of it."""
+        return self.base - self.left - self.own > self.base / AT_ONCE
 
-        :param sent: when its request was sent. What is left is more than was known before only in a new window.
-        :param under_way: other requests of this process that have no answer yet.
+    def then(self, told: Window) -> Window | None:
+        """Return what is known after another answer; None: that is not of the same limit, so there are several."""
+        is_over, is_risen = told.heard >= self.ends, told.left > self.left and told.asked > self.heard
+        if not is_over and self._contradicts(told, is_new=is_risen):
+            return None
+        if is_risen or (is_over and told.asked >= self.ends):
+            told.was_shared = self.is_shared
+            return told
+        if not is_over:  # else it was said of the time before
+            self.left, self.heard = min((self.left, self.heard), (told.left, told.heard))
+            self.asked, self.lasts = max(self.asked, told.asked), max(self.lasts, told.lasts)
+            self.ends, self.own = min(self.ends, told.ends), self.own + (told.asked == -inf)
+        return self
+
+    def _contradicts(self, told: Window, *, is_new: bool) -> bool:
+        """Return True for another size; for another end; and for a new window before this one can be over."""
+        is_early = (told.heard if is_new else told.ends + ROUNDING) < self.lasts
+        is_late = told.lasts > self.ends + ROUNDING and not is_new
+        return is_early or is_late or (told.size != self.size and None not in (told.size, self.size))
+
+    def opens(self, now: float, under_way: Collection[float]) -> float:
+        """Return when another request may be sent: now, or the moment until which none may without another answer.
+
+        :param under_way: when the requests were sent that have no answer yet.
         """
-        assert told.remaining is not None
-        assert told.reset is not None
-        if self.counts and told.limit != self.size:
-            return False
-        # Nothing is left, and the reset is now: it was rounded down.
-        reset = told.reset or ROUNDING * told.is_used_up
-        ends, is_risen = now + reset, told.remaining > self.left and sent > self.heard
-        is_new = now >= self.ends or (is_risen and now >= self.ends - ROUNDING)
-        if is_risen and not is_new and self.counts and self.size is not None:
-            return False
-        if is_new:
-            self.is_shared, self.own = self._is_used_by_others(), under_way + 1
-        # Of several roundings of one moment the earliest is right: a window ends no later than any answer says.
-        is_same = not is_new and not is_risen and ends < self.ends + ROUNDING
-        self.left = min(self.left, told.remaining) if is_same else told.remaining
-        self.ends = min(self.ends, ends) if is_same else ends
-        self.heard = now
-        self.is_shared = self.is_shared or self._is_used_by_others()
-        return True
-
-    def _is_used_by_others(self) -> bool:
-        return self.size is not None and self.size - self.left > self.own
-
-    def opens(self, now: float, under_way: int) -> float:
-        """Return when another request may be sent: now, or the moment until which none may without another answer."""
-        if now >= self.ends:
-            # Of a new window nobody knows what it has before its first answer.
-            is_unknown = self.left < 1 and under_way > 0 and now < self.ends + SCOUT
-            return self.ends + SCOUT if is_unknown else now
-        most = max(1.0, self.left // AT_ONCE) if self.is_shared and self.left >= 1 else self.left
-        return now if most - under_way * self.counts >= 1 else self.ends
+        if now < self.ends:
+            most = max(self.left // AT_ONCE, min(self.left, 1)) if self.was_shared or self.is_shared else self.left
+            uncounted = sum(sent > self.asked - LAG for sent in under_way)
+            return now if most - uncounted * self.counts >= 1 else self.ends
+        # What a new window has is not known before its first answer: where some were held back, one goes ahead.
+        ahead = sum(sent >= self.ends for sent in under_way)
+        if ahead == 0 or self.left - (len(under_way) - ahead) * self.counts >= 1:
+            return now
+        if now < self.ends + LAG:
+            return self.ends + LAG
+        return now if ahead < (self.size or inf) else now + LAG
 
 
 @dataclass(eq=False)
@@ -94,20 +95,20 @@ class Pass:
 
 
 class Limits:
-    """The announced limits of one user of a scope. Safe to use from several threads."""
+    """The announced limits of one user of a scope. Safe to use from several threads; in a fork's child nobody waits."""
 
     def __init__(self) -> None:
         self._windows: dict[str, Window] = {}
         self._has_several = False
         self._refused: object = None
-        self._closed_until = 0.0
+        self._closed_until = -inf
         self.renew_lock()
         renew_lock_after_fork(self)
 
     def renew_lock(self) -> None:
-        """Make the lock anew, after a fork; the waiting threads do not exist in the child."""
+        """Make the lock anew, after a fork: the waiting threads do not exist in the child."""
         self.lock = threading.Lock()
-        self.line: list[Turn] = []
+        self.line: deque[Turn] = deque()
         self._under_way: weakref.WeakSet[Pass] = weakref.WeakSet()
 
     @property
@@ -117,33 +118,46 @@ class Limits:
 
     def opens(self, now: float) -> tuple[float, str]:
         """Return when another request may be sent, and the header that says so. Called with the lock."""
-        moments = [(window.opens(now, len(self._under_way)), window.source) for window in self._windows.values()]
+        sent = [passed.sent for passed in self._under_way]
+        moments = [(window.opens(now, sent), window.source) for window in self._windows.values()]
         return max([*moments, (self._closed_until, "retry-after")])
 
-    def let_in(self, now: float, waited: float, source: str) -> Pass:
+    def enter(self, now: float) -> Pass | None:
+        """Count a request that is sent now, if nobody waits and there is room; None: it has to take its turn."""
+        with self.lock:
+            return self.let_in(Pass(now, 0.0, "")) if not self.line and self.opens(now)[0] <= now else None
+
+    def let_in(self, passed: Pass) -> Pass:
         """Count a request that is sent now. Called with the lock."""
-        passed = Pass(now, waited, source if waited else "")
         self._under_way.add(passed)
         for window in self._windows.values():
             window.own += 1
         return passed
 
-    def answered(self, passed: Pass | None, told: Collection[Announced], now: float, *, is_success: bool) -> None:
-        """Take in the end of a request, with what its answer announced."""
+    def answered(self, passed: Pass | None, told: Collection[Announced], status: int, now: float) -> None:
+        """Take in the end of a request: its pass, if it has one; what its answer announced; its status, or 0."""
         with self.lock:
             if passed is not None:
                 self._under_way.discard(passed)
-            sent = 0.0 if passed is None else passed.sent
-            for limit in () if self._has_several else told:
-                if limit.remaining is not None and limit.reset is not None:
-                    fresh = Window(limit.limit, limit.remaining, now, limit.source, limit.counts_requests, now)
-                    window = self._windows.setdefault(limit.name, fresh)
-                    self._has_several |= not window.hear(limit, now, sent, len(self._under_way))
-            if self._has_several:
-                self._windows.clear()
-            if is_success:
-                self._refused, self._closed_until = None, 0.0
+            if not self._has_several:
+                self._take_in(told, now, -inf if passed is None else passed.sent, is_refused=status in REFUSALS)
+            if 0 < status < 500 and status not in REFUSALS:
+                self._refused, self._closed_until = None, -inf
             self.wake()
+
+    def _take_in(self, limits: Collection[Announced], now: float, sent: float, *, is_refused: bool) -> None:
+        told: dict[str, Window] = {}
+        for left, reset, size, source, name, counts in limits:
+            if left is not None and reset is not None and size != 0:  # a limit of 0 is none
+                # If all of it is there again now, and yet this was refused, the reset was rounded down.
+                wait = reset or ROUNDING * (is_refused and left < 1)
+                moments = now, sent, sent + wait - 2 * ROUNDING, now + wait
+                heard = Window(source, size, counts, left, *moments, left + 1, len(self._under_way) + 1)
+                window = self._windows.get(name, heard).then(heard)
+                self._has_several |= window is None
+                told[name] = window or heard
+        self._has_several |= bool(told and self._windows) and self._windows.keys().isdisjoint(told)
+        self._windows = {} if self._has_several else told or self._windows
 
     def refused(self, who: object, seconds: float, now: float) -> None:
         """Hold everybody back after the second refusal in a row, of another operation, with no success in between."""
@@ -159,37 +173,38 @@ class Limits:
 
 
 class Turn:
-    """One request's place in the line before a limit.
+    """One request's place in the line before its limits.
 
-    :param longest: the most seconds that it waits; who would have to wait longer goes at once, for the server's own
-        answer.
-    :param deadline: the moment by which it must be sent; None: there is none.
+    :param longest: the most seconds that it waits, and ``until`` the moment by which it goes. If it would have to wait
+        longer, it goes at once, for the server's own answer.
     """
 
-    def __init__(self, limits: Limits, longest: float, deadline: float | None) -> None:
+    def __init__(self, limits: Limits, longest: float, until: float = inf) -> None:
         self.changed = threading.Condition(limits.lock)
         self._limits = limits
         self._longest = longest
-        self._until = math.inf if deadline is None else deadline
+        self._until = until
         self._began: float | None = None
         self._source = ""
 
     def look(self, now: float) -> Wait | Pass:
         """Join at the first look; then see whether there is room."""
-        limits, line = self._limits, self._limits.line
+        limits = self._limits
         if self._began is None:
             self._began, self._until = now, min(self._until, now + self._longest)
-            line.append(self)
-        opens, source = limits.opens(now)
-        is_first = line[0] is self
-        if now < self._until and not (is_first and (opens <= now or opens >= self._until)):
-            self._source = source
-            return Wait(opens if is_first else self._until)
-        self.leave(now)
-        return limits.let_in(now, now - self._began, self._source)
+            limits.line.append(self)
+        until = self._until
+        is_first, (opens, cause) = limits.line[0] is self, limits.opens(now)
+        if now >= until or opens >= until or (is_first and opens <= now):
+            self.leave(now)
+            return limits.let_in(Pass(now, now - self._began, self._source))
+        if opens > now or not self._source:
+            self._source = cause
+        # Who is not the first is woken by the one in front. Its own time is for a clock that wakes nobody.
+        return Wait(opens if is_first else min(until, max(opens, now) + LAG))
 
     def leave(self, now: float) -> None:  # noqa: ARG002
         """Let the next one have its turn."""
-        if self in self._limits.line:
+        if self in self._limits.line:  # an interruption may have come before
             self._limits.line.remove(self)
         self._limits.wake()

@@ -44,12 +44,17 @@ class Resume(Feature):
         if heard is None and plan is None:
             return
         body = watch(response, heard)
-        if body is None or not body.is_on_a_wire:
-            return
-        if isinstance(plan, Resumable):
-            body.mend = functools.partial(mend, driver, call, request, weakref.ref(response), plan)
-        elif plan is not None and call.stream and response.status_code == 200:
-            body.mend = functools.partial(refuse, plan)
+        if body is not None and body.is_on_a_wire:
+            if isinstance(plan, Resumable):
+                body.mend = functools.partial(mend, driver, call, request, weakref.ref(response), plan)
+            else:
+                body.mend = _refusal(plan, call, response)
+
+
+def _refusal(why: str | None, call: Call, response: Response) -> functools.partial[None] | None:
+    """Return what tells of a body in the caller's hands that it may not be continued."""
+    is_in_hand = call.stream and response.status_code == 200
+    return functools.partial(refuse, why) if why is not None and is_in_hand else None
 
 
 def _plan(call: Call, request: PreparedRequest, response: Response) -> Resumable | str | None:

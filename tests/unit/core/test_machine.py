@@ -382,7 +382,7 @@ class Barrier:
         self.answers = list(answers)
         self.waited: list[float] = []
 
-    def admit(self, waited: float) -> Any:
+    def admit(self, waited: float, began: float) -> Any:
         self.waited.append(waited)
         return self.answers.pop(0)
         yield

@@ -68,3 +68,9 @@ def test_a_wait_for_a_service_that_is_down_is_a_wait_before_a_retry() -> None:
         send(scripted(503, 503, 503, 200))
     log.assert_delays(0.05, 0.1, 1.0)
     assert "waited 1 s: https://api.example.com was failing" in log.explain()
+
+
+def test_the_end_of_a_script_is_told_by_its_number() -> None:
+    """A transport without sockets has no answer that its script does not have."""
+    with pytest.raises(AssertionError, match="attempt 2 was not in the script"):
+        send(scripted(503, quota=None))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from requests_smithy_retry.pacing.rate_limiter import RateClocker
+from requests_smithy_retry.smithy.rate_limiter import RateClocker
 from tests.spec_files import adaptive_vectors
 
 ROWS = adaptive_vectors()["rate_clocker"]

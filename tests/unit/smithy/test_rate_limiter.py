@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from requests_smithy_retry import ClientRateLimiter, RateLimiterSettings, SystemClock
-from requests_smithy_retry.pacing.rate_limiter import FORGET_AFTER, RateClocker, rate_after_success
+from requests_smithy_retry.smithy.rate_limiter import FORGET_AFTER, RateClocker, rate_after_success
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.spec_files import adaptive_vectors
 
@@ -134,10 +134,10 @@ def test_the_numbers_of_the_measuring_are_connected(clock, numbers):
 
 
 def test_a_new_limiter_is_in_use_and_has_no_past(clock):
-    """A new limiter is not retired, was last used when it was made, and needs no permits."""
+    """A new limiter was last used when it was made, and needs no permits."""
     clock.advance(7)
     limiter = ClientRateLimiter(clock=clock)
-    assert (limiter.retired, limiter.used_at, limiter.enabled) == (False, 7, False)
+    assert (limiter.used_at, limiter.enabled) == (7, False)
 
 
 def test_permits_come_in_while_nobody_asks(clock):
@@ -166,12 +166,12 @@ def test_a_minute_after_the_last_throttling_a_new_limiter_would_do_as_well(clock
     """Sixty seconds, counted from the throttling, however late it is on the clock."""
     clock.advance(1_000)
     limiter = ClientRateLimiter(clock=clock)
-    assert limiter.is_spare
+    assert limiter.is_spare(clock.now())
     limiter.record_response(throttled=True)
     clock.advance(59.5)
-    assert not limiter.is_spare
+    assert not limiter.is_spare(clock.now())
     clock.advance(0.5)
-    assert limiter.is_spare
+    assert limiter.is_spare(clock.now())
 
 
 def test_the_rate_never_passes_twice_the_measured_one(clock):
@@ -391,43 +391,15 @@ def test_a_changed_rate_wakes_all_who_wait():
     threads = [threading.Thread(target=lambda w=wait: done.append(w.rest(SystemClock()))) for wait in waits]
     for thread in threads:
         thread.start()
-    while limiter._resting < 4:
+    while len(limiter._waiting) < 4:
         pass
     limiter._last_throttle -= 2 * FORGET_AFTER
-    assert not limiter.is_spare
+    assert not limiter.is_spare(SystemClock().now())
     limiter.record_response(throttled=False)
     for thread in threads:
         thread.join(60)
     assert len(done) == 4
-    assert limiter._resting == 0
-
-
-def test_one_that_stops_waiting_leaves_the_others_where_they_are_woken():
-    """All waiters share one condition, which is dropped with the last of them."""
-    limiter = ClientRateLimiter(RateLimiterSettings(min_fill_rate=1 / 60))
-    limiter.record_response(throttled=True)
-    first, second = limiter.try_acquire(), limiter.try_acquire()
-    woken_on = []
-
-    class Outer(FakeClock):
-        def wait(self, condition, seconds):
-            condition.release()
-            second.rest(FakeClock())  # begins and ends while the first one waits
-            condition.acquire()
-            woken_on.append(limiter._changed is condition)
-
-    first.rest(Outer())
-    assert [True] == woken_on
-    assert limiter._changed is None
-
-
-def test_it_may_be_forgotten_while_it_only_measures_or_long_after_throttling(limiter, clock):
-    """Soon after throttling a limiter is not spare, because a new one would let the client go too fast."""
-    assert limiter.is_spare
-    limiter.record_response(throttled=True)
-    assert not limiter.is_spare
-    clock.advance(FORGET_AFTER)
-    assert limiter.is_spare
+    assert not limiter._waiting
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda item: pickle.loads(pickle.dumps(item))])

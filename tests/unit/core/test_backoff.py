@@ -141,17 +141,6 @@ def test_strategies_of_ones_own(backoff, expected):
         assert expected == adapter.clock.sleeps
 
 
-def test_an_empty_strategy_is_a_strategy():
-    """A backoff strategy whose length is 0 is used all the same."""
-
-    class Empty(list, OneArgument):
-        """A list of what it was asked, say."""
-
-    empty = Empty()
-    strategy = StandardRetryStrategy(backoff_strategy=empty)
-    assert strategy.backoff_strategy is strategy.throttling_backoff_strategy is empty
-
-
 def test_decorrelated_jitter_builds_on_what_was_computed():
     """A server's hint makes one wait longer, not those after it."""
     backoff = ExponentialRetryBackoffStrategy(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from requests.structures import CaseInsensitiveDict
 
-from requests_smithy_retry.pacing.server_hints import (
+from requests_smithy_retry.core.server_hints import (
     AMZ_HEADER,
     MILLISECOND_HEADERS,
     Hint,

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from requests_smithy_retry.pacing.backoff import RETRY_SPECS
+from requests_smithy_retry.core.backoff import RETRY_SPECS
 
 OPTIONS_PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "options.md"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from requests_smithy_retry.pacing.rate_limiter import rate_after_success, rate_after_throttling, recovery_time
+from requests_smithy_retry.smithy.rate_limiter import rate_after_success, rate_after_throttling, recovery_time
 from tests.spec_files import adaptive_vectors
 
 pytestmark = pytest.mark.once

@@ -1,0 +1,159 @@
+"""A 401, once per operation (contract 2.10): what is sent again, and when the program is asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import requests
+
+from requests_smithy_retry import RetryConfigError, StopReason, retry_history, retry_options
+from requests_smithy_retry.testing import FakeClock
+from tests.support import Reply, prepare, scripted
+from tests.support import send as send_any
+
+OLD, NEW = {"Authorization": "Bearer old"}, {"Authorization": "Bearer new"}
+
+
+def renewing(calls: list[Any], headers: Any = NEW) -> Any:
+    """A function that notes each response that it is called with."""
+
+    def renew(response: requests.Response) -> Any:
+        calls.append(response)
+        return headers
+
+    return renew
+
+
+def send(adapter: Any, method: str = "GET", **arguments: Any) -> Any:
+    """Send a request that has credentials."""
+    return send_any(adapter, method, headers=OLD, **arguments)
+
+
+def seen(adapter: Any) -> list[str | None]:
+    """The credentials of each request that was sent."""
+    return [request.headers.get("Authorization") for request in adapter.sent]
+
+
+def test_a_401_is_sent_again_with_the_new_headers() -> None:
+    """The request goes again at once and at no price, and the caller's own request stays as it is."""
+    calls: list[Any] = []
+    clock = FakeClock()
+    adapter = scripted(401, 200, on_unauthorized=renewing(calls), max_attempts=2, clock=clock)
+    request = prepare(headers=OLD)
+    response = adapter.send(request)
+    assert [200, ["Bearer old", "Bearer new"], "Bearer old"] == [
+        response.status_code,
+        seen(adapter),
+        request.headers["Authorization"],
+    ]
+    assert [401] == [call.status_code for call in calls]
+    history = retry_history(response)
+    assert [(None, "backoff"), (None, "on_unauthorized")] == [
+        (attempt.quota_before, attempt.delay_source) for attempt in history.attempts
+    ]
+    assert "attempt 2: with new credentials 200" in history.explain()
+    assert [] == clock.sleeps
+
+
+def test_it_is_asked_once() -> None:
+    """A second 401 is handed over."""
+    calls: list[Any] = []
+    response = send(scripted(401, 401, on_unauthorized=renewing(calls)))
+    assert (401, 1) == (response.status_code, len(calls))
+    assert StopReason.NOT_RETRYABLE is retry_history(response).stop_reason
+
+
+def test_the_new_headers_stay_for_the_retries() -> None:
+    """The first attempt with new credentials counts as the operation's first, and retries keep the new headers."""
+    calls: list[Any] = []
+    adapter = scripted(503, 401, 503, 200, on_unauthorized=renewing(calls))
+    response = send(adapter)
+    assert [200, ["Bearer old", "Bearer old", "Bearer new", "Bearer new"]] == [response.status_code, seen(adapter)]
+    history = retry_history(response)
+    assert [True, False, True, False] == [attempt.quota_before is not None for attempt in history.attempts]
+
+
+def test_none_hands_the_401_over_with_its_body() -> None:
+    """If the program returns None, the 401 is handed over with its body, though its connection was let go before."""
+    response = send(scripted(Reply(401, body=b"go away"), on_unauthorized=renewing([], None)))
+    assert (401, b"go away") == (response.status_code, response.content)
+
+
+def test_a_body_that_cannot_be_replayed_is_not_sent_again() -> None:
+    """The program is not asked either."""
+    calls: list[Any] = []
+    adapter = scripted(401, 200, on_unauthorized=renewing(calls))
+    assert 401 == send(adapter, "POST", data=iter([b"a", b"b"])).status_code
+    assert [] == calls
+
+
+def test_a_post_is_sent_again() -> None:
+    """The server did not act on it."""
+    adapter = scripted(401, 200, on_unauthorized=renewing([]))
+    assert 200 == send(adapter, "POST", data=b"a").status_code
+    assert [b"a", b"a"] == [request.body for request in adapter.sent]
+
+
+def test_a_minted_key_stays() -> None:
+    """The server may have seen it."""
+    adapter = scripted(401, 200, on_unauthorized=renewing([]), idempotency_key=True)
+    send(adapter, "POST", data=b"a")
+    first, second = (request.headers["Idempotency-Key"] for request in adapter.sent)
+    assert first == second
+    assert ["Bearer old", "Bearer new"] == seen(adapter)
+
+
+def test_no_deadline_is_passed() -> None:
+    """A renewal that took too long ends with the 401."""
+    clock = FakeClock()
+
+    def renew(response: requests.Response) -> dict[str, str]:
+        clock.advance(10)
+        return NEW
+
+    adapter = scripted(401, 200, on_unauthorized=renew, operation_timeout=5, clock=clock)
+    assert 401 == send(adapter).status_code
+
+
+@pytest.mark.parametrize("answer", ["Bearer new", {"Authorization": 3}, {3: "x"}, 7])
+def test_anything_but_headers_is_refused(answer: object) -> None:
+    """Another value than headers is refused without being shown, because it may be a secret."""
+    with pytest.raises(RetryConfigError, match=r"on_unauthorized=<class .*a mapping of headers") as caught:
+        send(scripted(401, 200, on_unauthorized=renewing([], answer)))
+    assert "Bearer" not in str(caught.value)
+
+
+def test_the_functions_own_error_comes_through() -> None:
+    """An exception of the function propagates."""
+
+    def renew(response: requests.Response) -> None:
+        raise requests.ConnectionError("no tokens today")
+
+    with pytest.raises(requests.ConnectionError, match="no tokens today"):
+        send(scripted(401, on_unauthorized=renew))
+
+
+def test_the_function_may_send_by_the_same_adapter() -> None:
+    """A 401 of its own is handed to it."""
+    adapter: Any = scripted(401, 401, 200, on_unauthorized=lambda _: seen_within.append(send(adapter)) or NEW)
+    seen_within: list[requests.Response] = []
+    assert 200 == send(adapter).status_code
+    assert [401] == [response.status_code for response in seen_within]
+
+
+@pytest.mark.parametrize("status", [403, 407, 200])
+def test_another_status_is_none_of_its_business(status: int) -> None:
+    """Another status than 401 does not lead to a call of the function."""
+    calls: list[Any] = []
+    assert status == send(scripted(status, on_unauthorized=renewing(calls))).status_code
+    assert [] == calls
+
+
+def test_a_plain_send_asks_nobody() -> None:
+    """With retries switched off, the function is not called."""
+    calls: list[Any] = []
+    adapter = scripted(401, on_unauthorized=renewing(calls))
+    with retry_options(enabled=False):
+        assert 401 == send(adapter).status_code
+    assert [] == calls

@@ -1,0 +1,352 @@
+"""The count-down of announced limits (contract 7.4): tables of answers, the line of those that wait, then threads."""
+
+from __future__ import annotations
+
+import threading
+import time
+from math import inf
+from typing import NamedTuple
+
+import pytest
+
+from requests_smithy_retry.clock import SystemClock, wait_in
+from requests_smithy_retry.core.steps import Wait
+from requests_smithy_retry.features import rate_limits
+from requests_smithy_retry.features.rate_limits import Users
+from requests_smithy_retry.features.rate_limits.announced import Announced
+from requests_smithy_retry.features.rate_limits.limits import Limits, Pass, Turn
+
+
+class Told(NamedTuple):
+    """An answer that announces one limit.
+
+    :param sent: when its request was sent; None: nobody knows.
+    :param heard: when it came.
+    """
+
+    sent: float | None
+    heard: float
+    left: float | None
+    reset: float | None
+    size: float | None = 10
+    status: int = 200
+    name: str = "limit"
+    counts: bool = True
+
+    @property
+    def announced(self) -> Announced:
+        """The limit as it is read off the headers."""
+        return Announced(self.left, self.reset, self.size, "x-ratelimit-reset", self.name, self.counts)
+
+
+def limits_after(*answers: Told) -> Limits:
+    """Limits that have heard these answers."""
+    limits = Limits()
+    for told in answers:
+        passed = None if told.sent is None else Pass(told.sent, 0.0, "")
+        limits.answered(passed, [told.announced], told.status, told.heard)
+    return limits
+
+
+def opens(limits: Limits, at: float, under_way: tuple[float, ...] = ()) -> float:
+    """Return the moment at which another request may be sent, while those are under way that were sent then."""
+    passes = [limits.let_in(Pass(sent, 0.0, "")) for sent in under_way]
+    assert len(under_way) == len(passes)
+    return max(at, limits.opens(at)[0])
+
+
+NOTHING = Told(0, 1, 0, 9)
+"""Nothing is left until the moment 10."""
+MOMENTS: dict[str, tuple[list[Told], float, tuple[float, ...], float]] = {
+    "nothing is left": ([NOTHING], 2, (), 10),
+    "one is left": ([Told(0, 1, 1, 9)], 2, (), 2),
+    "one is left, and it is under way": ([Told(0, 1, 1, 9)], 2, (1.5,), 10),
+    "what was sent long before the answered one is counted in what is left": ([Told(5, 6, 1, 9)], 7, (3.5,), 7),
+    "what was sent just before the answered one may not be": ([Told(5, 6, 1, 9)], 7, (4.5,), 15),
+    "the window is over": ([NOTHING], 10, (), 10),
+    "one of those that waited is ahead": ([NOTHING], 10.2, (10.1,), 11),
+    "it is ahead for a second": ([NOTHING], 11, (10.1,), 11),
+    "not more go than the window has": ([Told(0, 1, 0, 9, size=2)], 11.5, (10, 11), 12.5),
+    "nobody knows what it has": ([Told(0, 1, 0, 9, size=None)], 11.5, (10,) * 50, 11.5),
+    "where nobody waited, nobody is ahead": ([Told(0, 1, 5, 9)], 10.2, (10.1,) * 9, 10.2),
+    "where all that was left was under way, somebody waited": ([Told(0, 1, 2, 9)], 10.2, (1, 1, 10.1), 11),
+    "the earliest reset counts": ([Told(0, 1, 1, 9.9), Told(1, 2, 0, 8.2)], 3, (), 10.2),
+    "an answer that was overtaken": ([NOTHING, Told(0.5, 2, 3, 8)], 3, (), 10),
+    "of one that nobody knows when it was sent": ([NOTHING, Told(None, 2, 3, 8)], 3, (), 10),
+    "a slow answer tells of a late end": ([Told(0, 1, 5, 9), Told(2, 8, 0, 8)], 8.5, (), 10),
+    "the next window has begun, by what is left": ([NOTHING, Told(8.5, 8.6, 9, 10)], 9, (), 9),
+    "the next window has begun, by the time": ([NOTHING, Told(10, 10.5, 0, 9)], 11, (), 19.5),
+    "an answer of the window before comes in the next one": ([NOTHING, Told(1, 10.5, 0, 9)], 10.6, (), 10.6),
+    "the next window has another size": ([NOTHING, Told(10, 10.5, 0, 9, size=20)], 11, (), 19.5),
+    "an answer does not say the size": ([Told(0, 1, 5, 9), Told(2, 3, 0, 7, size=None)], 4, (), 10),
+    "the reset is now": ([Told(0, 1, 0, 0)], 1.5, (), 1.5),
+    "the reset is now, and it was refused: it was rounded down": ([Told(0, 1, 0, 0, status=429)], 1.5, (), 2),
+    "a limit of 0 is none": ([Told(0, 1, 0, 9, size=0)], 2, (), 2),
+    "no reset, as with GitHub's second limit": ([Told(0, 1, 0, None)], 2, (), 2),
+    "not what is left": ([Told(0, 1, None, 9)], 2, (), 2),
+    "one token is left": ([Told(0, 1, 1, 9, counts=False)], 2, (1.5,) * 20, 2),
+    "no token is left": ([Told(0, 1, 0, 9, counts=False)], 2, (), 10),
+    "others have had an eighth: an eighth of the rest at once": (
+        [Told(0, 1, 80, 9, size=100), Told(2, 3, 40, 7, size=100)],
+        *(4, (3.5,) * 4, 4),
+    ),
+    "and no more": ([Told(0, 1, 80, 9, size=100), Told(2, 3, 40, 7, size=100)], 4, (3.5,) * 5, 10),
+    "they have had less": ([Told(0, 1, 80, 9, size=100), Told(2, 3, 71, 7, size=100)], 4, (3.5,) * 70, 4),
+    "the last ones go one by one": ([Told(0, 1, 80, 9, size=100), Told(2, 3, 3, 7, size=100)], 4, (), 4),
+    "that is remembered in the next window": (
+        [Told(0, 1, 80, 9, size=100), Told(2, 3, 40, 7, size=100), Told(10, 11, 90, 9, size=100)],
+        *(12, (11.5,) * 11, 20),
+    ),
+    "and forgotten in the one after it": (
+        [
+            *(Told(0, 1, 80, 9, size=100), Told(2, 3, 40, 7, size=100)),
+            *(Told(10, 11, 90, 9, size=100), Told(20, 21, 90, 9, size=100)),
+        ],
+        *(22, (21.5,) * 11, 22),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MOMENTS)
+def test_when_the_next_request_may_be_sent(case: str) -> None:
+    """It is the moment itself, or a later one."""
+    answers, at, under_way, expected = MOMENTS[case]
+    assert expected == pytest.approx(opens(limits_after(*answers), at, under_way))
+
+
+SEVERAL = {
+    "more is left again long before the end": [NOTHING, Told(2, 3, 5, 7)],
+    "another size": [Told(0, 1, 5, 9), Told(2, 3, 4, 7, size=20)],
+    "a later end": [Told(0, 1, 5, 9), Told(2, 3, 4, 20)],
+    "an earlier end": [Told(0, 1, 5, 20), Told(2, 3, 4, 2)],
+    "another name": [NOTHING, Told(2, 3, 0, 7, name="other")],
+    "tokens that come back": [Told(0, 1, 0, 9, counts=False), Told(2, 3, 5, 7, counts=False)],
+}
+
+
+@pytest.mark.parametrize("case", SEVERAL)
+def test_several_limits_hold_nobody(case: str) -> None:
+    """Nobody knows which of them the next request meets, and that stays so."""
+    limits = limits_after(*SEVERAL[case], Told(4, 5, 0, 5))
+    assert 6 == opens(limits, 6)
+
+
+def test_two_limits_of_one_answer_hold_both() -> None:
+    """The later one of those that are used up counts; one that is no longer told of is forgotten."""
+    minute, day = Told(0, 1, 0, 59, name="minute").announced, Told(0, 1, 0, 99, name="day").announced
+    limits = Limits()
+    limits.answered(Pass(0, 0.0, ""), [minute, day], 200, 1)
+    assert 100 == opens(limits, 2)
+    limits.answered(Pass(0, 0.0, ""), [minute], 200, 1)
+    assert 60 == opens(limits, 2)
+
+
+def test_names_that_a_server_makes_up_are_not_collected() -> None:
+    """No more limits are kept than the last answer told of: one that it does not name holds nobody."""
+    limits = Limits()
+    for number in range(99):
+        told = [Told(0, 1, 0, 9 + number, name=name).announced for name in ("same", str(number))]
+        limits.answered(None, told, 200, 0)
+    limits.answered(None, [Told(0, 1, 0, 9, name="same").announced], 200, 0)
+    assert 9 == opens(limits, 0)
+
+
+def enter(limits: Limits, now: float, longest: float = inf, until: float = inf) -> Pass | Wait:
+    """The first look of a request."""
+    with limits.lock:
+        return Turn(limits, longest, until).look(now)
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+def test_what_this_process_has_sent_is_not_what_others_have_had(is_first: bool) -> None:
+    """Its own requests count, also those that were sent before it knew of the limit."""
+    limits = limits_after(Told(None, 0, 80, 9, size=100))
+    passes = [None if is_first else enter(limits, 0) for _ in range(40)]
+    for left in range(79, 39, -1):
+        passed = passes.pop()
+        assert not isinstance(passed, Wait)
+        limits.answered(passed, [Told(0, 0, left, 9, size=100).announced], 200, 0)
+    assert 1 == opens(limits, 1, (0.5,) * 30)
+
+
+HELD: list[tuple[int, float, float, float | None]] = [
+    (0, inf, inf, 7),
+    (0, 7.1, inf, 7),
+    (0, 7, inf, None),
+    (0, inf, 7, None),
+    (0, 5, inf, None),
+    (0, 0, inf, None),
+    (0, inf, -1, None),
+    (1, inf, inf, 8),
+    (1, 7.5, inf, 7.5),
+    (1, 5, inf, None),
+]
+"""How many are in front, the longest wait and its last moment, and when it looks again; None: it goes at once."""
+
+
+@pytest.mark.parametrize(("others", "longest", "until", "expected"), HELD)
+def test_a_wait_that_would_be_too_long_is_not_begun(
+    others: int, longest: float, until: float, expected: float | None
+) -> None:
+    """It goes at once, for the server's own answer, and so does who stands behind somebody."""
+    limits = limits_after(Told(None, 0, 0, 7))
+    for _ in range(others):
+        enter(limits, 0)
+    seen = enter(limits, 0, longest, until)
+    assert expected == (seen.until if isinstance(seen, Wait) else None)
+
+
+def test_who_waited_says_how_long_and_for_what() -> None:
+    """It names the header behind the limit; where others were in front alone, theirs."""
+    limits = limits_after(Told(None, 0, 0, 7))
+    first, second = Turn(limits, inf), Turn(limits, 20)
+    with limits.lock:
+        assert [Wait(7), Wait(8)] == [first.look(0), second.look(0)]
+        passed = first.look(7)
+        late = second.look(20)
+    assert isinstance(passed, Pass)
+    assert isinstance(late, Pass)
+    cause = "x-ratelimit-reset"
+    assert [(7, 7, cause), (20, 20, cause)] == [(one.sent, one.waited, one.source) for one in (passed, late)]
+
+
+def test_one_that_is_interrupted_makes_room() -> None:
+    """It leaves the line, before it looked as well, and the next one has its turn."""
+    limits = limits_after(Told(None, 0, 0, 7))
+    first, second = Turn(limits, inf), Turn(limits, inf)
+    with limits.lock:
+        for turn in (first, second):
+            turn.look(0)
+        first.leave(0)
+        first.leave(0)
+        assert Wait(7) == second.look(0)
+        Turn(limits, inf).leave(0)
+        second.leave(0)
+    assert limits.is_spare
+
+
+def test_a_pass_that_nobody_keeps_counts_no_more() -> None:
+    """An interruption may come between the gate and the send."""
+    limits = limits_after(Told(None, 0, 1, 7))
+    passed = enter(limits, 0)
+    assert (7, False) == (opens(limits, 1), limits.is_spare)
+    del passed
+    assert (1, True) == (opens(limits, 1), limits.is_spare)
+
+
+def test_a_child_of_a_fork_has_nobody_waiting() -> None:
+    """The waiting threads and the requests under way are in the parent."""
+    limits = limits_after(Told(None, 0, 1, 7))
+    kept = [enter(limits, 0) for _ in range(2)]
+    limits.renew_lock()
+    assert (1, True, 2) == (opens(limits, 1), limits.is_spare, len(kept))
+
+
+REFUSED_TWICE: list[tuple[list[str | int], float]] = [
+    (["a"], 0),
+    (["a", "a"], 0),
+    (["a", "b"], 5),
+    (["a", 429, "b"], 5),
+    (["a", 503, 500, 0, "b"], 5),
+    (["a", 200, "b"], 0),
+    (["a", 404, "b"], 0),
+    (["a", "b", 200], 0),
+    (["a", "b", 429], 5),
+    (["a", "b", 200, "a"], 0),
+]
+"""Refusals of operations, ends of attempts by their status, and the moment until which others are held."""
+
+
+@pytest.mark.parametrize(("story", "expected"), REFUSED_TWICE, ids=str)
+def test_a_second_refusal_in_a_row_of_another_operation_holds_back(story: list[str | int], expected: float) -> None:
+    """One answer that is no refusal and no fault begins anew."""
+    limits = Limits()
+    for step in story:
+        if isinstance(step, str):
+            limits.refused(step, 5, 0)
+        else:
+            limits.answered(None, [], step, 0)
+    assert expected == opens(limits, 0)
+
+
+def test_the_longer_one_of_two_refusals_counts() -> None:
+    """A third refusal with a shorter wait does not open what a second one closed."""
+    limits = Limits()
+    for who, seconds in (("a", 9), ("b", 7), ("c", 1)):
+        limits.refused(who, seconds, 0)
+    assert (7, "retry-after") == limits.opens(0)
+
+
+def test_so_many_users_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest one that nobody uses makes room; if all are in use, there is one more."""
+    monkeypatch.setattr(rate_limits, "MOST_USERS", 2)
+    users = Users()
+    passed = enter(users.made(b"a"), 0)
+    for user in (b"b", b"c", b"c"):
+        users.made(user)
+    assert [b"a", b"c"] == [*users.known]
+    other = enter(users.made(b"c"), 0)
+    users.made(b"d")
+    assert ([b"a", b"c", b"d"], False) == ([*users.known], users.is_spare(0))
+    del passed, other
+    assert users.is_spare(0)
+    users.forget(0)
+    assert {} == users.known
+
+
+@pytest.mark.real_time
+def test_a_hundred_threads_go_in_the_order_in_which_they_came() -> None:
+    """They are as many as the new window has: one first, the others when its answer came."""
+    clock, limits, order, passes = SystemClock(), Limits(), [], []
+    limits.answered(None, [Told(0, 0, 0, 0.5, size=100).announced], 200, clock.now())
+
+    def go(number: int) -> None:
+        passes.append(wait_in(Turn(limits, 60), clock))
+        order.append(number)
+
+    threads = [threading.Thread(target=go, args=(number,)) for number in range(100)]
+    for number, thread in enumerate(threads):
+        thread.start()
+        while len(limits.line) <= number and thread.is_alive():
+            time.sleep(0)
+    threads[0].join(30)
+    time.sleep(0.2)
+    assert [0] == order
+    limits.answered(passes[0], [Told(0, 0, 100, 60, size=100).announced], 200, clock.now())
+    for thread in threads:
+        thread.join(30)
+    assert sorted(order) == list(range(100))
+    assert sorted(passes, key=lambda passed: passed.sent) == passes
+
+
+@pytest.mark.real_time
+def test_a_thousand_threads_get_through_windows_of_two_hundred() -> None:
+    """Nobody is left behind, nobody is let in beyond what is left, and nobody waits for another's time to run out."""
+    clock, lock, limits = SystemClock(), threading.Lock(), Limits()
+    born = clock.now()
+    used: dict[int, int] = {}
+
+    def ask() -> tuple[Announced, int]:
+        window, age = divmod(clock.now() - born, 1.0)
+        with lock:
+            used[int(window)] = count = used.get(int(window), 0) + 1
+        return Told(0, 0, max(0, 200 - count), 1.0 - age, size=200).announced, 200 if count <= 200 else 429
+
+    limits.answered(None, [ask()[0]], 200, clock.now())
+    refused: list[int] = []
+
+    def work() -> None:
+        passed = wait_in(Turn(limits, 60), clock)
+        told, status = ask()
+        limits.answered(passed, [told], status, clock.now())
+        if status != 200:
+            refused.append(status)
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(1000)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert ([], True) == ([thread for thread in threads if thread.is_alive()], limits.is_spare)
+    assert clock.now() - born < 30
+    assert len(refused) < 100
