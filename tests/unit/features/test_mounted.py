@@ -186,7 +186,7 @@ LEFT = [
         lambda: HTTPAdapter(max_retries=Deciding(0)),
         f"requests's HTTPAdapter with {DECIDING}(0), whose increment cannot be",
     ),
-    (Looping, "test_mounted's Looping, which has a send of its own and may retry by itself"),
+    (Looping, "tests's Looping, which has a send of its own and may retry by itself"),
     (
         lambda: with_attribute("send", print),
         "requests's HTTPAdapter, whose send is an attribute and may retry by itself",
@@ -256,7 +256,7 @@ def test_a_send_of_its_own_stays_above_the_policy():
     with FaultServer(default=Reply(503)) as server:
         mounted_on_a_session(adapter, "http://").get(server.url, timeout=60)
         assert 2 * 2 == len(server.requests)
-    assert "test_mounted's Looping, beneath its own send: " in installation.report(each=True)[-1]
+    assert "tests's Looping, beneath its own send: " in installation.report(each=True)[-1]
 
 
 LEFT_IN_ANY_CASE = [row for row in LEFT if DECIDING not in row[1] and "Looping" not in row[1]]
@@ -289,7 +289,7 @@ def test_each_class_is_named_once(caplog):
     installation = installed(mounted="none")
     for adapter in (HTTPAdapter(), HTTPAdapter(pool_maxsize=3), UnixAdapter("/nowhere")):
         mounted_on_a_session(adapter)
-    names = ("requests's HTTPAdapter", "test_mounted's UnixAdapter")
+    names = ("requests's HTTPAdapter", "tests's UnixAdapter")
     said = [f"{name}, which mounted='plain' would have retry" for name in names]
     assert tuple(said) == installation.left_alone
     assert [("INFO", f"left alone: {sentence}") for sentence in said] == [
