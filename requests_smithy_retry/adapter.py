@@ -19,12 +19,12 @@ from .core.port import Feature
 from .core.scope import Scope
 from .core.strategy import RetryStrategy, StandardRetryStrategy
 from .errors import RetryConfigError, RetryConfigWarning
-from .features.table import features_of, listeners_of, strategy_for
 from .features.adapter_base import AdapterBase
+from .features.table import address_memory, features_of, listeners_of, strategy_for
 from .forgetting import forgets_with_all
 from .observing.listeners import Listeners
 from .urls import scope_of
-from .wire.addresses import AddressFault, AddressMemory
+from .wire.peers import NoMemory
 from .wire.pools import use_our_pools
 from .wire.state import LATE_PATCH, is_patched_late
 
@@ -40,7 +40,7 @@ class AdapterSnapshot(NamedTuple):
     """An immutable view of what an adapter holds: its strategy's own, if any, and the addresses that failed lately."""
 
     strategy: Any
-    addresses: tuple[AddressFault, ...]
+    addresses: tuple[Any, ...]
 
 
 class RetryAdapter(AdapterBase):
@@ -156,7 +156,8 @@ class RetryAdapter(AdapterBase):
     @property
     def strategy(self) -> RetryStrategy:
         """The strategy. Another one may be assigned; operations under way go on with theirs."""
-        return self._strategy
+        strategy: RetryStrategy = self._strategy
+        return strategy
 
     @strategy.setter
     def strategy(self, strategy: RetryStrategy) -> None:
@@ -166,11 +167,11 @@ class RetryAdapter(AdapterBase):
         self._forget_shown()
 
     @property
-    def addresses(self) -> AddressMemory:
+    def addresses(self) -> NoMemory:
         """The memory of the addresses that failed lately (contract 14.5). A copy of the adapter has its own."""
         # Asked for during construction, too. setdefault: threads that ask at the same moment get the same one.
-        memory: AddressMemory | None = self.__dict__.get("_addresses")
-        return memory or self.__dict__.setdefault("_addresses", AddressMemory(self.clock))
+        memory: NoMemory | None = self.__dict__.get("_addresses")
+        return memory or self.__dict__.setdefault("_addresses", address_memory(self.clock))
 
     def snapshot(self) -> AdapterSnapshot:
         """Return an immutable view of the strategy's state, and of the addresses that failed lately."""

@@ -60,7 +60,7 @@ class ErrorInBodyClassifier:
         self.kind = kind
         self.name = name
 
-    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:  # noqa: ARG002
+    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
         """Judge by the body."""
         response = outcome.response
         if response is None or "json" not in str(response.headers.get("content-type", "")).lower():

@@ -29,7 +29,7 @@ class ModeledAsRetryableClassifier:
     def __init__(self, error_parser: Callable[[Response], Exception | None] | None = None) -> None:
         self.error_parser = error_parser
 
-    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:  # noqa: ARG002
+    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
         """Judge by the attributes of the error."""
         return verdict_of(self._error_of(outcome))
 

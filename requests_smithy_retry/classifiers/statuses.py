@@ -66,7 +66,7 @@ class HttpStatusCodeClassifier:
         """Return a classifier of these statuses; the name is the RFC's."""
         return cls(codes)
 
-    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:  # noqa: ARG002
+    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
         """Judge by the status, and by what a 403 or a 413 says besides."""
         status = outcome.status
         if status in self.codes:
@@ -111,7 +111,7 @@ class IdempotencyKeyClassifier:
         RetryClassifierPriority.http_status_code_classifier()
     )
 
-    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:  # noqa: ARG002
+    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
         """Judge by the status, if the request had a key."""
         if outcome.resend is not None and outcome.resend.keyed:
             if outcome.status == STILL_RUNNING:

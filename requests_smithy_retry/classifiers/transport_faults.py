@@ -147,7 +147,7 @@ class TransientErrorClassifier:
     name = "TransientErrorClassifier"
     priority: RetryClassifierPriority = RetryClassifierPriority.transient_error_classifier()
 
-    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:  # noqa: ARG002
+    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
         """Judge by the exception's type."""
         if outcome.error is None or not is_transient(outcome.error):
             return NO_ACTION

@@ -77,7 +77,7 @@ def failing(name: str, *, unwritten: bool) -> Callable[[PreparedRequest], Except
     """
     exception_named(name)
 
-    def step(request: PreparedRequest) -> Exception:  # noqa: ARG001
+    def step(request: PreparedRequest) -> Exception:
         this_thread.connecting = unwritten or name.rpartition(".")[2] in NEVER_WRITTEN
         return exception_named(name)
 

@@ -36,10 +36,10 @@ class LazyGroup(click.Group):
         super().__init__(PROGRAM, help="The retry layer for requests.", epilog=epilog)
         self.places = places
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+    def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted([*self.places, "run"])
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name == "run":
             return RUN
         if cmd_name not in self.places:

@@ -34,7 +34,7 @@ from .machine import Context, FirstGate, Gate, Remedy, operation
 from .nested_retries import note_end
 from .policy import Policy
 from .port import Feature, hooked
-from .quota import NO_QUOTA, Back
+from .quota import Back
 from .replay import FOLLOWED_STATUSES, SIMPLE_BODIES, RequestFacts
 from .scope import MOST_SCOPES, OVERFLOW, Scope, Scopes
 from .steps import Again, Ask, AskProgram, Before, Join, Noted, Pause, Place, ReadOn, Refused, Send, Step, Stop
@@ -259,8 +259,8 @@ class Driver(HTTPAdapter):
         self,
         config: RetryConfig,
         value: Any,
-        strategy: RetryStrategy | None,  # noqa: ARG002
-        options: dict[str, Any],  # noqa: ARG002
+        strategy: RetryStrategy | None,
+        options: dict[str, Any],
     ) -> tuple[RetryConfig, Any]:
         """Return a config with what the argument ``max_retries`` asks for, and what :meth:`_show_given` needs of it."""
         if value is not UNSET:

@@ -112,7 +112,7 @@ class ForeignGate:
         self._deadline = deadline
         self._clock = clock
 
-    def admit(self, waited: float, began: float) -> Steps:  # noqa: ARG002
+    def admit(self, waited: float, began: float) -> Steps:
         """Have the strategy wait until it permits the next attempt."""
         return (yield Ask(self._permitted))
 

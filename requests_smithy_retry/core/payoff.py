@@ -67,7 +67,7 @@ class PayoffTokenBucket:
         """True if a new one would hold no more."""
         return self._tokens >= self.capacity
 
-    def acquire(self, amount: float, *, deadline: float | None = None) -> bool:  # noqa: ARG002
+    def acquire(self, amount: float, *, deadline: float | None = None) -> bool:
         """Take ``amount`` tokens and return True, or take nothing and return False. It never waits.
 
         :param amount: 0 or more.

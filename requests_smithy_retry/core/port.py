@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..classifiers.outcome import Outcome
     from ..classifiers.protocol import RetryClassifier
     from ..config.retry_config import RetryConfig
-    from ..wire.addresses import Peer
+    from ..wire.peers import Peer
     from .driver import Call, Driver
     from .machine import FirstGate, Remedy
     from .scope import Scope
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 class Feature:
     """The hooks of a feature. Override what is needed: a hook that is not overridden costs nothing."""
 
-    def classifiers(self, config: RetryConfig) -> tuple[RetryClassifier, ...]:  # noqa: ARG002
+    def classifiers(self, config: RetryConfig) -> tuple[RetryClassifier, ...]:
         """Return classifiers to be asked beside the default ones."""
         return ()
 
-    def hint(self, outcome: Outcome, reason: RetryReason) -> Hint | None:  # noqa: ARG002
+    def hint(self, outcome: Outcome, reason: RetryReason) -> Hint | None:
         """Return the wait that a response asks for in a way of its own, beside ``Retry-After``; None: for none."""
         return None
 
-    def gate(self, call: Call, scope: Scope) -> FirstGate | None:  # noqa: ARG002
+    def gate(self, call: Call, scope: Scope) -> FirstGate | None:
         """Return what holds the attempts of a call back; None: nothing does now. Asked before each attempt."""
         return None
 
@@ -41,7 +41,7 @@ class Feature:
         :param request: as it was sent.
         """
 
-    def remedy(self, call: Call) -> Remedy | None:  # noqa: ARG002
+    def remedy(self, call: Call) -> Remedy | None:
         """Return a mend for failed attempts of a call; None: there is none."""
         return None
 

@@ -104,7 +104,7 @@ class NoQuota:
     def first_try(self, now: float, latency: float, timeout: float | None) -> None:
         """Nothing is counted."""
 
-    def pay(self, standing: Standing, terms: Terms, failure: Failure, now: float) -> Steps:  # noqa: ARG002
+    def pay(self, standing: Standing, terms: Terms, failure: Failure, now: float) -> Steps:
         """Let it go: there is nothing to pay."""
         from .line import Go
 
@@ -125,16 +125,16 @@ class NoQuota:
     def lost(self, standing: Standing) -> None:
         """Nothing was paid."""
 
-    def gave_up(self, *, is_outage: bool) -> int:  # noqa: ARG002
+    def gave_up(self, *, is_outage: bool) -> int:
         return 0
 
-    def is_spare(self, now: float) -> bool:  # noqa: ARG002
+    def is_spare(self, now: float) -> bool:
         return True
 
     def forget(self, now: float) -> None:
         """Nothing is known."""
 
-    def snapshot(self, now: float) -> TokenBucketSnapshot:  # noqa: ARG002
+    def snapshot(self, now: float) -> TokenBucketSnapshot:
         return TokenBucketSnapshot(0, 0)
 
 

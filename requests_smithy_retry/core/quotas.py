@@ -20,11 +20,16 @@ MakeQuota = Callable[[str | None, float], Quota]
 """Makes the quota of a scope, by its name, at a moment."""
 
 
+def no_quota(name: str | None, now: float) -> Quota:
+    """Make the quota of a scope that has none."""
+    return NO_QUOTA
+
+
 def quotas_of(config: RetryConfig, clock: Clock) -> MakeQuota:
     """Return the maker of quotas that a config asks for."""
     quota = config.effective_quota
     if quota is None:
-        return lambda name, now: NO_QUOTA
+        return no_quota
     if quota == "payoff":
         room = Terms(config.most_attempts).room
         return lambda name, now: PayoffQuota(PayoffTokenBucket(room), now)

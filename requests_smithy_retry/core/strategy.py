@@ -379,7 +379,7 @@ class StandardRetryStrategy:
         scope.quota.lost(progress.standing)
         return decision
 
-    def verdicts(self, scope: Scope) -> tuple[Callable[[Outcome, Classification], object], ...]:  # noqa: ARG002
+    def verdicts(self, scope: Scope) -> tuple[Callable[[Outcome, Classification], object], ...]:
         """Return what is told of each verdict on an attempt in a scope."""
         return ()
 

@@ -10,7 +10,9 @@ from .table import found
 __all__ = ["AdapterBase"]
 
 if TYPE_CHECKING:
-    from .urllib3_retry import MaxRetries as AdapterBase
+    from .urllib3_retry import MaxRetries
+
+    AdapterBase = MaxRetries
 else:
     _module = found("urllib3_retry")
     AdapterBase = Driver if _module is None else _module.MaxRetries

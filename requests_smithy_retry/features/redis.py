@@ -426,7 +426,7 @@ def _place(parts: SplitResult) -> str | None:
     return f"{f'[{host}]' if ':' in host else host}:{6379 if port is None else port}{parts.path.rstrip('/')}"
 
 
-def quota_maker(quota: Any, config: RetryConfig, clock: Clock) -> MakeQuota | None:  # noqa: ARG001
+def quota_maker(quota: Any, config: RetryConfig, clock: Clock) -> MakeQuota | None:
     """Return the maker of quotas on a server; None: the config asks for another kind.
 
     :raises RetryConfigError: if redis-py is not there, or cannot use the URL.

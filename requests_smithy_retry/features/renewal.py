@@ -54,7 +54,7 @@ class Renewal(Feature):
     def __init__(self, renew: Renew) -> None:
         self.renew = renew
 
-    def received(self, driver: Driver, call: Call, request: PreparedRequest, response: Response, scope: Scope) -> None:  # noqa: ARG002
+    def received(self, driver: Driver, call: Call, request: PreparedRequest, response: Response, scope: Scope) -> None:
         """Remember the origin that the program chose, for a request that goes on elsewhere and for a body's rest."""
         hooks = call.request.hooks
         origin = call.data[NAME] = origin_chosen(call)
@@ -129,7 +129,7 @@ def _checked(headers: Any) -> Headers | None:
     raise RetryConfigError("on_unauthorized", type(headers), "the function's result", allowed)
 
 
-def feature(config: RetryConfig, clock: Clock) -> Renewal:  # noqa: ARG001
+def feature(config: RetryConfig, clock: Clock) -> Renewal:
     """Return the feature for a configuration."""
     assert config.on_unauthorized is not None
     return Renewal(config.on_unauthorized)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..clock import SYSTEM_CLOCK, Clock
 from ..core.strategy import StandardRetryStrategy
 from ..errors import RetryConfigError
+from ..wire.peers import NoMemory
 
 if TYPE_CHECKING:
     from ..config.retry_config import RetryConfig
@@ -85,6 +86,13 @@ def strategy_for(config: RetryConfig, clock: Clock = SYSTEM_CLOCK) -> StandardRe
             "mode", config.mode, config.source("mode"), "'standard' is allowed: no other is installed"
         )
     made: StandardRetryStrategy = module.AdaptiveRetryStrategy(config=config, clock=clock)
+    return made
+
+
+def address_memory(clock: Clock) -> NoMemory:
+    """Return a new memory of addresses that fail."""
+    module = found("addresses")
+    made: NoMemory = NoMemory(clock) if module is None else module.AddressMemory(clock)
     return made
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..clock import Clock
     from ..config.retry_options import OperationOptions
     from ..core.strategy import RetryStrategy
-    from ..wire.addresses import Peer
+    from ..wire.peers import Peer
 
 
 class BeforeAttempt(NamedTuple):

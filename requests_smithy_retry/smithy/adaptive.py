@@ -130,12 +130,12 @@ class Permits(Feature):
         deadline = None if call.limits is None else call.limits.at
         return PermitGate(limiter, self.strategy.max_permit_wait, deadline, scope.name)
 
-    def received(self, driver: Driver, call: Call, request: PreparedRequest, response: Response, scope: Scope) -> None:  # noqa: ARG002
+    def received(self, driver: Driver, call: Call, request: PreparedRequest, response: Response, scope: Scope) -> None:
         """Count a success."""
         if response.status_code < 400:
             self.strategy.limiter_of(scope).record_success()
 
-    def judged(self, call: Call, scope: Scope, outcome: Outcome, verdict: Classification) -> None:  # noqa: ARG002
+    def judged(self, call: Call, scope: Scope, outcome: Outcome, verdict: Classification) -> None:
         """Count a failure, which may be throttling."""
         record(self.strategy.limiter_of(scope), outcome, verdict)
 
@@ -164,11 +164,11 @@ class PermitGate:
         self._deadline = deadline
         self._scope = scope
 
-    def is_open(self, now: float) -> bool:  # noqa: ARG002
+    def is_open(self, now: float) -> bool:
         """Permits are the machine's business."""
         return False
 
-    def admit(self, waited: float, began: float) -> Steps:  # noqa: ARG002
+    def admit(self, waited: float, began: float) -> Steps:
         """Wait for a permit, unless it would come too late."""
         seen = yield Join(UntilPermitted(self._limiter, self._longest, self._deadline))
         if isinstance(seen, TooLate):

@@ -125,10 +125,10 @@ def _code_in_xml(text: bytes) -> str:
     parts: list[str] = []
     path: list[str] = []
 
-    def start(tag: str, attributes: object) -> None:  # noqa: ARG001
+    def start(tag: str, attributes: object) -> None:
         path.append(tag.rpartition(":")[2])
 
-    def end(tag: str) -> None:  # noqa: ARG001
+    def end(tag: str) -> None:
         if path.pop() == XML_ELEMENT:
             raise _Found
 
@@ -136,7 +136,7 @@ def _code_in_xml(text: bytes) -> str:
         if path[-1] == XML_ELEMENT:
             parts.append(data)
 
-    def refuse(*declaration: object) -> None:  # noqa: ARG001
+    def refuse(*declaration: object) -> None:
         raise _Found
 
     from xml.parsers import expat  # few services answer in XML
@@ -196,11 +196,11 @@ def code_of(outcome: Outcome) -> str | None:
 class AwsErrorCodes(Feature):
     """The classifier of AWS error codes, as one of the default ones."""
 
-    def classifiers(self, config: RetryConfig) -> tuple[RetryClassifier, ...]:  # noqa: ARG002
+    def classifiers(self, config: RetryConfig) -> tuple[RetryClassifier, ...]:
         """Return it."""
         return (AwsErrorCodeClassifier(),)
 
 
-def feature(config: RetryConfig, clock: Clock) -> AwsErrorCodes:  # noqa: ARG001
+def feature(config: RetryConfig, clock: Clock) -> AwsErrorCodes:
     """Return the feature for a configuration."""
     return AwsErrorCodes()

@@ -124,7 +124,7 @@ class InLine:
             self.leave(now)
         return seen
 
-    def leave(self, now: float) -> None:  # noqa: ARG002
+    def leave(self, now: float) -> None:
         """Let the next one look."""
         line = self._bucket._line
         if line is not None and self in line.places:
@@ -350,7 +350,7 @@ class PricedQuota:
     def began(self, now: float) -> None:
         """First attempts cost nothing."""
 
-    def first_try(self, now: float, latency: float, timeout: float | None) -> None:  # noqa: ARG002
+    def first_try(self, now: float, latency: float, timeout: float | None) -> None:
         """Give the reward, if something is missing."""
         if self._is_shared or self.bucket.available < self.bucket.capacity:
             getattr(self.bucket, "reward", self.bucket.release)(self._reward)
@@ -416,19 +416,19 @@ class PricedQuota:
         if standing.loan is not None:
             standing.loan.write_off()
 
-    def gave_up(self, *, is_outage: bool) -> int:  # noqa: ARG002
+    def gave_up(self, *, is_outage: bool) -> int:
         """Return 0: no outage is known."""
         return 0
 
-    def is_spare(self, now: float) -> bool:  # noqa: ARG002
+    def is_spare(self, now: float) -> bool:
         return self.bucket.available >= self.bucket.capacity
 
-    def forget(self, now: float) -> None:  # noqa: ARG002
+    def forget(self, now: float) -> None:
         forget = getattr(self.bucket, "forget", None)
         if forget is not None:
             forget()
 
-    def snapshot(self, now: float) -> TokenBucketSnapshot:  # noqa: ARG002
+    def snapshot(self, now: float) -> TokenBucketSnapshot:
         return self.bucket.snapshot()
 
 

@@ -46,7 +46,7 @@ class SmithyModelClassifier:
                 return Vouched(operation.resendable_with(url, headers, request.body), operation.long_poll)
         return None
 
-    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:  # noqa: ARG002
+    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
         """Judge by the error's code in the model."""
         code = code_of(outcome)
         if code is not None and outcome.request is not None:

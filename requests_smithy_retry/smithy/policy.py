@@ -122,7 +122,7 @@ class StandardRetryPolicy:
         other = self.evaluate_other_exceptions(result.error) if isinstance(action, NoActionIndicated) else None
         return RetryDirective.TerminateAndFail if other is None else other
 
-    def evaluate_other_exceptions(self, error: Exception) -> RetryDirective | None:  # noqa: ARG002
+    def evaluate_other_exceptions(self, error: Exception) -> RetryDirective | None:
         """Judge an exception on which no classifier has an opinion; None means failure."""
         return None
 
@@ -178,7 +178,7 @@ class DirectedError(Exception):
         outcome = Outcome() if error is None else context_of(error).outcome
         source = None if self.retry_after is None else "error"
         wanted = dataclasses.replace(reason_of(reason), retry_after=self.retry_after, retry_after_source=source)
-        directed = FunctionClassifier(lambda outcome: RetryAction.retry_indicated(wanted), name="retry policy")  # noqa: ARG005
+        directed = FunctionClassifier(lambda outcome: RetryAction.retry_indicated(wanted), name="retry policy")
         around = current_options.get() or NOTHING
         options = dataclasses.replace(around, classifiers=Only((directed,)))
         self.retry_context: RetryContext = RetryContext(outcome, deadline, options)

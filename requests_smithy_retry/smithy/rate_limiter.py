@@ -162,7 +162,7 @@ class Waiting:
     def _seen(self, now: float) -> Any:
         raise NotImplementedError
 
-    def leave(self, now: float) -> None:  # noqa: ARG002
+    def leave(self, now: float) -> None:
         """Wait no longer."""
         self.limiter._waiting.discard(self)
 
@@ -352,7 +352,7 @@ class ClientRateLimiter(FreshCopies):
             return False
         return not self.enabled or now - self._last_throttle >= FORGET_AFTER
 
-    def forget(self, now: float) -> None:  # noqa: ARG002
+    def forget(self, now: float) -> None:
         """Begin anew."""
         self._begin()
 

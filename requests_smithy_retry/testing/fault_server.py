@@ -158,14 +158,14 @@ WELL = Reply(body=b"The quick brown fox jumps over the lazy dog.\n")
 class ResetAfterRequest(Behaviour):
     """Reads the whole request and resets the connection (RST) without an answer."""
 
-    def act(self, wire: Wire, request: RecordedRequest) -> None:  # noqa: ARG002
+    def act(self, wire: Wire, request: RecordedRequest) -> None:
         wire.reset()
 
 
 class CloseAfterRequest(Behaviour):
     """Reads the whole request and closes the connection without an answer."""
 
-    def act(self, wire: Wire, request: RecordedRequest) -> None:  # noqa: ARG002
+    def act(self, wire: Wire, request: RecordedRequest) -> None:
         wire.close()
 
 

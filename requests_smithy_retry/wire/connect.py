@@ -17,7 +17,7 @@ from urllib3.connection import HTTPConnection
 from urllib3.util import connection as urllib3_connection
 
 from ..interruptions import is_interruption
-from .addresses import AddressMemory, Peer
+from .peers import NoMemory, Peer
 from .proxies import bound_handshake, open_otherwise
 from .racing import Candidate, How, Race
 from .refusals import note_refusal
@@ -42,7 +42,7 @@ class Connect:
 
     __slots__ = ("_connection", "_made", "_memory", "_plain_send", "peer")
 
-    def __init__(self, connection: HTTPConnection, memory: AddressMemory) -> None:
+    def __init__(self, connection: HTTPConnection, memory: NoMemory) -> None:
         self._connection = weakref.ref(connection)
         self._memory = memory
         self._plain_send: Callable[[Any, Any], None] = type(connection).send
@@ -76,7 +76,6 @@ class Connect:
                 del connection._new_conn
         if is_first:
             this_thread.connecting = self.peer or False  # type: ignore[redundant-expr]  # it was set meanwhile
-        self._memory.on_connect()
         connection.send = self.send
 
     def _open(self) -> Any:
@@ -127,7 +126,7 @@ class Connect:
         """Connect to one of the addresses, those that failed lately last, and remember what failed on the way."""
         memory, origin = self._memory, f"{connection._dns_host}:{connection.port}"
         names = tuple([candidate.name for candidate in ahead])
-        if len(ahead) > 1 and (memory.faults or this_thread.tried):
+        if len(ahead) > 1 and (this_thread.tried or not memory.is_empty):
             ahead = [ahead[names.index(name)] for name in memory.in_order(origin, names, this_thread.tried)]
             memory.begin_probe(origin, ahead[0].name)
         race = self._made = Race(ahead, how)
@@ -140,8 +139,7 @@ class Connect:
             if len(names) > 1:  # of an only address there is nothing to remember
                 for failed, why in race.failed.items():
                     memory.failed(origin, failed, why)
-        is_known = memory.faults and memory.is_known(origin, name)
-        connection.response_class = probing(self.peer) if is_known else RESPONSE_CLASS
+        connection.response_class = probing(self.peer) if memory.is_known(origin, name) else RESPONSE_CLASS
         sock.settimeout(how.timeout)
         return sock
 

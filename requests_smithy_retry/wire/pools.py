@@ -11,14 +11,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import math
 import os
-import queue
 import re
 import socket
-import threading
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 from urllib3._collections import RecentlyUsedContainer
@@ -26,10 +22,10 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.exceptions import EmptyPoolError, PoolError
 
-from ..clock import SYSTEM_CLOCK, Clock
+from ..clock import SYSTEM_CLOCK
 from . import state
-from .addresses import AddressMemory, is_in_disgrace
 from .connect import Connect
+from .peers import NoMemory, is_in_disgrace
 from .proxies import prepare_tunnel
 from .response import RESPONSE_CLASS
 from .state import this_thread
@@ -48,80 +44,12 @@ PROBE_EVERY = 10
 """The time between two probes that nobody answers, in seconds."""
 
 
-class KeptConnections:
-    """The connections of a pool, each with the time at which it was put back.
-
-    It stands in for the last-in, first-out queue of urllib3, and takes less time: each request passes through it twice.
-    One that lay for :data:`MAX_IDLE`, or nearly as long as its server keeps it, is closed when it is taken out. urllib3
-    then connects it anew, as it does with a connection that the server closed.
-    """
-
-    def __init__(self, maxsize: int, now: Callable[[], float]) -> None:
-        self.maxsize = maxsize
-        self._most: float = maxsize if maxsize > 0 else math.inf
-        self._now = now
-        self._kept: list[tuple[float, Any]] = []
-        self.mutex: Any = threading.Lock()  # by the name that it has in the standard library
-        self._put_back = threading.Condition(self.mutex)
-        self._waiters = 0
-        self._interrupted = 0
-        self.qsize: Callable[[], int] = self._kept.__len__
-
-    @property
-    def queue(self) -> list[Any]:
-        """The connections, as tools that look into a pool expect them here; the list is a copy."""
-        return [connection for _, connection in self._kept]
-
-    def empty(self) -> bool:
-        return not self._kept
-
-    def full(self) -> bool:
-        return len(self._kept) >= self._most
-
-    def put_nowait(self, connection: Any) -> None:
-        self.put(connection, block=False)
-
-    def get_nowait(self) -> Any:
-        return self.get(block=False)
-
-    def put(self, connection: Any, block: bool = True, timeout: float | None = None) -> None:  # noqa: ARG002
-        """Put a connection back; a pool never waits for room."""
-        with self.mutex:
-            if connection is None and self._interrupted:
-                self._interrupted -= 1
-                return
-            if len(self._kept) >= self._most:
-                raise queue.Full
-            # One step: a signal's handler may raise between two.
-            self._kept.append((self._now(), connection))
-            if self._waiters:
-                self._put_back.notify()
-
-    def get(self, block: bool = True, timeout: float | None = None) -> Any:
-        """Take out the connection that was used last, closed if it lay too long.
-
-        :param timeout: how long, in seconds; None: until there is one.
-        :raises queue.Empty: if there is none, or none in time.
-        """
-        with self.mutex:
-            if not self._kept and not (block and self._wait(timeout)):
-                raise queue.Empty
-            since, connection = self._kept.pop()
-        if connection is not None:
-            lay = self._now() - since
-            if lay >= LEAST_IDLE and lay >= most_idle(connection) and not this_thread.plain:
-                connection.close()
-        return connection
-
-    def _wait(self, timeout: float | None) -> bool:
-        self._waiters += 1
-        try:
-            return self._put_back.wait_for(lambda: self._kept, timeout)  # type: ignore[return-value]
-        except BaseException:
-            self._interrupted += 1  # urllib3 gives back a place all the same
-            raise
-        finally:
-            self._waiters -= 1
+def is_worn(connection: Any, now: float) -> bool:
+    """Return True for a kept connection that lay for too long, or nearly as long as its server keeps it."""
+    since = getattr(connection, "idle_since", None)
+    if since is None or now - since < LEAST_IDLE or this_thread.plain:
+        return False
+    return now - since >= most_idle(connection)  # type: ignore[no-any-return]
 
 
 def most_idle(connection: Any) -> float:
@@ -152,10 +80,10 @@ def keep_alive_options() -> tuple[tuple[int, int, int], ...]:
     return tuple(taken)
 
 
-def prepare(connection: Any, memory: AddressMemory | None = None, *, probes: bool = False) -> Any:
+def prepare(connection: Any, memory: NoMemory | None = None, *, probes: bool = False) -> Any:
     """Prepare a new connection of urllib3, unless its class has a ``connect`` of its own."""
     if getattr(type(connection), "connect", None) in KNOWN_CONNECTS:
-        connection.connect = Connect(connection, memory or AddressMemory(SYSTEM_CLOCK))
+        connection.connect = Connect(connection, memory or PreparingPool.addresses)
         connection.response_class = RESPONSE_CLASS
         prepare_tunnel(connection)
         if probes and not this_thread.plain:
@@ -165,65 +93,37 @@ def prepare(connection: Any, memory: AddressMemory | None = None, *, probes: boo
 
 
 class PreparingPool(HTTPConnectionPool):
-    """A mix-in for urllib3's pool classes that prepares each connection, and closes those that lay idle too long."""
+    """A mix-in for urllib3's pool classes that prepares each connection, and closes one that is not to be used again.
 
-    addresses: AddressMemory | None = None
-    """Remembers which addresses failed; None: a memory of its own for each connection."""
-    now: Callable[[], float] = staticmethod(SYSTEM_CLOCK.now)
+    urllib3 connects a closed connection anew, as it does with one that the server closed.
+    """
+
+    addresses: NoMemory = NoMemory(SYSTEM_CLOCK)
+    """Remembers which addresses failed."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         self.probes: bool = "socket_options" not in options  # a caller's own options win
         super().__init__(*args, **options)
 
-    def QueueCls(self, maxsize: int) -> Any:  # type: ignore[override]
-        usual: Any = super().QueueCls
-        # Only that of urllib3's own pools is replaced, not a program's own; gevent may have replaced it before.
-        is_urllib3s = isinstance(usual, type) and usual.__name__ == "LifoQueue"
-        return KeptConnections(maxsize, self.now) if is_urllib3s else usual(maxsize)
-
     def _new_conn(self) -> Any:
         return prepare(super()._new_conn(), self.addresses, probes=self.probes)
 
-    def check_kept_connections(self, memory: AddressMemory) -> None:
-        """Check each connection that the pool gives out, until the memory has no failure any more."""
-        self._get_conn = functools.partial(checked_get, weakref.ref(self), memory)  # type: ignore[method-assign]
+    def _put_conn(self, conn: Any) -> None:
+        if conn is not None:
+            conn.idle_since = self.addresses.clock.now()
+        super()._put_conn(conn)
 
-
-def checked_get(reference: weakref.ref[Any], memory: AddressMemory, timeout: float | None = None) -> Any:
-    """The ``_get_conn`` of a pool that closes a connection to an address that is to be avoided; it connects again.
-
-    The reference to the pool is weak: a cycle would keep its connections open.
-    """
-    pool: Any = reference()
-    connection = None
-    try:
-        connection = type(pool)._get_conn(pool, timeout)
-        if is_in_disgrace(connection, this_thread.tried):
-            connection.close()
-            if not connection.auto_open:  # one through a proxy's tunnel, in urllib3 1.26
-                connection = pool._new_conn()
-        if memory.is_empty:
-            pool.__dict__.pop("_get_conn", None)
-            if not memory.is_empty:  # another thread's failure, just now
-                pool.check_kept_connections(memory)
-        return connection
-    except BaseException:
-        if connection is not None:
+    def _get_conn(self, timeout: float | None = None) -> Any:
+        connection: Any = super()._get_conn(timeout)
+        try:
+            if is_worn(connection, self.addresses.clock.now()) or is_in_disgrace(connection, this_thread.tried):
+                connection.close()
+                if not connection.auto_open:  # one through a proxy's tunnel, in urllib3 1.26
+                    connection = self._new_conn()
+            return connection
+        except BaseException:
             connection.close()  # after an interruption urllib3 does not know of it
-        raise
-
-
-def _new_pool(reference: weakref.ref[Any], addresses: AddressMemory, *args: Any, **kwargs: Any) -> Any:
-    """The ``_new_pool`` of a pool manager, which gives each pool the memory of addresses.
-
-    The reference to the manager is weak: a cycle would keep its pools alive.
-    """
-    manager: Any = reference()
-    pool = type(manager)._new_pool(manager, *args, **kwargs)
-    if isinstance(pool, PreparingPool):
-        pool.addresses = addresses
-        addresses.watch(pool)
-    return pool
+            raise
 
 
 class WaitingPool(PreparingPool):
@@ -242,35 +142,37 @@ class WaitingPool(PreparingPool):
             super()._put_conn(conn)
 
 
-def preparing(
-    pool_class: type[HTTPConnectionPool], waits: bool = False, clock: Clock = SYSTEM_CLOCK
-) -> type[HTTPConnectionPool]:
-    """Return a subclass of a pool class whose connections are prepared, and not used if they lay idle too long."""
+@functools.lru_cache(256)
+def preparing(pool_class: type[HTTPConnectionPool], waits: bool = False) -> type[HTTPConnectionPool]:
+    """Return a subclass of a pool class whose connections are prepared; the same one for the same arguments.
+
+    ``requests.get`` makes an adapter for each call.
+    """
     if issubclass(pool_class, PreparingPool):
         return pool_class
-    make: Any = _kept_class if clock.now is SYSTEM_CLOCK.now else _class
-    return make(pool_class, waits, clock.now)  # type: ignore[no-any-return]
+    return type(pool_class.__name__, (WaitingPool if waits else PreparingPool, pool_class), {})
 
 
-def _class(pool_class: Any, waits: bool, now: Callable[[], float]) -> Any:
-    bases = (WaitingPool if waits else PreparingPool, pool_class)
-    return type(pool_class.__name__, bases, {"now": staticmethod(now)})
+def _new_pool(reference: weakref.ref[Any], addresses: NoMemory, *args: Any, **kwargs: Any) -> Any:
+    """The ``_new_pool`` of a pool manager, which gives each pool the memory of addresses.
+
+    The reference to the manager is weak: a cycle would keep its pools alive.
+    """
+    manager: Any = reference()
+    pool = type(manager)._new_pool(manager, *args, **kwargs)
+    if isinstance(pool, PreparingPool):
+        pool.addresses = addresses
+    return pool
 
 
-_kept_class = functools.lru_cache(256)(_class)
-"""The same class for the same arguments, made once: ``requests.get`` makes an adapter for each call."""
-
-
-def use_our_pools(manager: Any, addresses: AddressMemory) -> None:
+def use_our_pools(manager: Any, addresses: NoMemory) -> None:
     """Have a pool manager of urllib3 (direct, proxy or SOCKS) make preparing pools from now on. Idempotent."""
     if state.IS_FUTURE or not hasattr(manager, "pool_classes_by_scheme"):
         return
     leave_to_parent(manager)
     waits = bool(manager.connection_pool_kw.get("block"))
     classes = manager.pool_classes_by_scheme
-    manager.pool_classes_by_scheme = {
-        scheme: preparing(pool, waits, addresses.clock) for scheme, pool in classes.items()
-    }
+    manager.pool_classes_by_scheme = {scheme: preparing(pool, waits) for scheme, pool in classes.items()}
     if hasattr(type(manager), "_new_pool") and getattr(manager._new_pool, "args", ())[1:] != (addresses,):
         manager._new_pool = functools.partial(_new_pool, weakref.ref(manager), addresses)
 

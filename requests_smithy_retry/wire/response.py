@@ -26,7 +26,7 @@ from .decoding import decoded
 from .state import this_thread, timeout_of
 
 if TYPE_CHECKING:
-    from .addresses import Peer
+    from .peers import Peer
 
 PEEK_BYTES = 65_536
 """The most of a failed response's body that is peeked at, coded or not."""
@@ -43,7 +43,7 @@ MOST_INTERIM = 16
 _recv_into = socket.SocketIO.readinto
 _base: Any = http.client.HTTPResponse
 _init, _begin, _safe_read, _read_status = _base.__init__, _base.begin, _base._safe_read, _base._read_status
-_NO_FILE: Any = SimpleNamespace(makefile=lambda mode: None)  # noqa: ARG005
+_NO_FILE: Any = SimpleNamespace(makefile=lambda mode: None)
 """A stand-in for the socket, of which ``http.client`` would make a file."""
 
 

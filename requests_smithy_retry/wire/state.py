@@ -13,7 +13,7 @@ from urllib3.util import Timeout
 from ..clock import Deadline
 
 if TYPE_CHECKING:
-    from .addresses import Peer
+    from .peers import Peer
 
 IS_FUTURE = hasattr(urllib3, "AsyncPoolManager")
 """True where urllib3-future has taken the place of urllib3: below its pools, all is different."""

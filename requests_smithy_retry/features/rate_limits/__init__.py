@@ -73,7 +73,7 @@ class RateLimits(Announcements):
         )
         return None if limits is None else OneCall(call, limits)
 
-    def received(self, driver: Driver, call: Call, request: PreparedRequest, response: Response, scope: Scope) -> None:  # noqa: ARG002
+    def received(self, driver: Driver, call: Call, request: PreparedRequest, response: Response, scope: Scope) -> None:
         """Hear what a response announces."""
         told: tuple[Announced, ...] = ()
         if not self.names.isdisjoint(map(str.lower, response.headers)):
@@ -119,7 +119,7 @@ class UsedUpLimitClassifier:
     def __init__(self, dialects: Collection[RateLimitDialect] = DIALECTS) -> None:
         self.dialects = dialects
 
-    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:  # noqa: ARG002
+    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
         """Judge by the status and the announcement."""
         if outcome.response is None or outcome.status != FORBIDDEN:
             return NO_ACTION
@@ -140,11 +140,11 @@ class Users:
             self.known.pop(next(spare, user), None)
         return self.known.setdefault(user, Limits())
 
-    def is_spare(self, now: float) -> bool:  # noqa: ARG002
+    def is_spare(self, now: float) -> bool:
         """Return True if nobody waits; a new one hears of the limits again."""
         return all(limits.is_spare for limits in tuple(self.known.values()))
 
-    def forget(self, now: float) -> None:  # noqa: ARG002
+    def forget(self, now: float) -> None:
         """Give up all limits. Who waits goes on waiting."""
         self.known.clear()
 

@@ -84,7 +84,7 @@ def _counts(row: RateLimitDialect, value: Callable[[str], str], now: float) -> I
         yield Announced(remaining, reset, limit, source, row.remaining, row.counts_requests)
 
 
-def _structured(row: RateLimitDialect, value: Callable[[str], str], now: float) -> Iterator[Announced]:  # noqa: ARG001
+def _structured(row: RateLimitDialect, value: Callable[[str], str], now: float) -> Iterator[Announced]:
     """Read the ``RateLimit`` of the IETF draft with its ``RateLimit-Policy``, or the dictionary of an older version."""
     told = value(row.remaining)
     old = _numbers(told)
@@ -108,7 +108,7 @@ def _numbers(text: str) -> dict[str, float]:
     return {name: number for name, number in pairs if number is not None}
 
 
-def _used_of(row: RateLimitDialect, value: Callable[[str], str], now: float) -> Iterator[Announced]:  # noqa: ARG001
+def _used_of(row: RateLimitDialect, value: Callable[[str], str], now: float) -> Iterator[Announced]:
     """Read a leaky bucket as ``32/40``, used and allowed. It empties in 20 s, so its next place is free in a moment."""
     used, _, allowed = value(row.remaining).partition("/")
     taken, size = parse_decimal(used), parse_decimal(allowed)

@@ -203,7 +203,7 @@ class Turn:
         # Who is not the first is woken by the one in front. Its own time is for a clock that wakes nobody.
         return Wait(opens if is_first else min(until, max(opens, now) + LAG))
 
-    def leave(self, now: float) -> None:  # noqa: ARG002
+    def leave(self, now: float) -> None:
         """Let the next one have its turn."""
         if self in self._limits.line:  # an interruption may have come before
             self._limits.line.remove(self)

@@ -33,7 +33,7 @@ LONG = 100_000
 class Resume(Feature):
     """The hooks: the body of a success is watched where it may be continued, or where listeners hear of it."""
 
-    def received(self, driver: Driver, call: Call, request: PreparedRequest, response: Response, scope: Scope) -> None:  # noqa: ARG002
+    def received(self, driver: Driver, call: Call, request: PreparedRequest, response: Response, scope: Scope) -> None:
         """Have a body watched, if there is reason to. What brings the rest of one is received as such."""
         if response.status_code >= 400 or call.receives is not None:
             return
@@ -159,6 +159,6 @@ def broken_off(body: WatchedBody, error: Exception, why: str) -> uex.HTTPError:
     return uex.ProtocolError(f"Connection broken: {text}", error)
 
 
-def feature(config: RetryConfig, clock: Clock) -> Resume:  # noqa: ARG001
+def feature(config: RetryConfig, clock: Clock) -> Resume:
     """Return the feature for a configuration."""
     return Resume()

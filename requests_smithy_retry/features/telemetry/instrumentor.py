@@ -25,5 +25,5 @@ class RetryInstrumentor(BaseInstrumentor):  # type: ignore[misc]
         providers = ("tracer_provider", "meter_provider")
         TELEMETRY.switch_on(**{name: kwargs[name] for name in providers if name in kwargs})
 
-    def _uninstrument(self, **kwargs: Any) -> None:  # noqa: ARG002
+    def _uninstrument(self, **kwargs: Any) -> None:
         TELEMETRY.switch_off()

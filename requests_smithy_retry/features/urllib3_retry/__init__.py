@@ -20,6 +20,8 @@ from .shown import INNER_RETRY, ShownRetry, refuse_own_max_retries, translate, w
 from .translation import SOURCE, TRANSLATED, OptionsRetry, changed_options, own_methods
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from requests import Response
 
     from ...observing.recorder import Recorder
@@ -28,6 +30,10 @@ if TYPE_CHECKING:
 class MaxRetries(Driver):
     """The part of the adapter."""
 
+    _strategy: Any
+    _given: bool
+    _use: Callable[[Any], None]
+    _make_plan: Callable[[], None]
     _shown: ShownRetry | None = None
     _is_shared = False
     """Other sessions have the same strategy: setting ``max_retries`` replaces it for this one."""

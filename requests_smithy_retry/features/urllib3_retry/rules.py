@@ -124,7 +124,7 @@ class HintedStatusClassifier:
     def __init__(self, codes: Collection[int]) -> None:
         self.codes: frozenset[int] = frozenset(codes)
 
-    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:  # noqa: ARG002
+    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
         """Judge by the status and the presence of the header."""
         response = outcome.response
         if response is None or response.status_code not in self.codes or "Retry-After" not in response.headers:

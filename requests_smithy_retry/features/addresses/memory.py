@@ -10,11 +10,11 @@ There is no lock: every change replaces one entry, and a change that another thr
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..clock import Clock
+from ...clock import Clock
+from ...wire.peers import NoMemory
 
 FIRST_PERIOD = 30.0
 """The period in seconds for which an address is avoided after its first failure."""
@@ -62,17 +62,14 @@ class AddressFault(NamedTuple):
     period: float
 
 
-class AddressMemory:
+class AddressMemory(NoMemory):
     """The failures of addresses, per origin, bounded in number and in time."""
 
     def __init__(self, clock: Clock) -> None:
-        self.clock = clock
-        self.on_connect: Callable[[], object] = bool
-        """Called when a connection was made."""
+        super().__init__(clock)
         self.faults: dict[str, dict[str, Fault]] = {}
         """By origin and address; empty while all is well."""
         self._next_sweep = 0.0
-        self._pools: set[weakref.ref[Any]] = set()
 
     def in_order(self, origin: str, addresses: Sequence[str], tried: Collection[tuple[str, str]] = ()) -> Sequence[str]:
         """Return the addresses in the order in which to try them; those that an operation has tried come later."""
@@ -125,10 +122,6 @@ class AddressMemory:
             faults[address] = Fault(now + period, period, why, answers)
         _shorten(faults, MOST_ADDRESSES)
         _shorten(self.faults, MOST_ORIGINS)
-        for reference in self._pools.copy():
-            pool = reference()
-            if pool is not None:
-                pool.check_kept_connections(self)
 
     def succeeded(self, origin: str, address: str) -> None:
         faults = self.faults.get(origin, {})
@@ -160,12 +153,6 @@ class AddressMemory:
         self.faults.clear()
         self._next_sweep = 0.0
 
-    def watch(self, pool: Any) -> None:
-        """Have a pool check the connections that it keeps, from the first failure on. The reference is weak."""
-        self._pools.add(weakref.ref(pool, self._pools.discard))
-        if self.faults:
-            pool.check_kept_connections(self)
-
     def snapshot(self) -> tuple[AddressFault, ...]:
         now = self.clock.now()
         return tuple(
@@ -194,31 +181,3 @@ def _avoided(faults: Mapping[str, Fault], addresses: Sequence[str], now: float) 
 def _shorten(entries: dict[str, Any], most: int) -> None:
     for key in list(entries)[: max(0, len(entries) - most)]:
         entries.pop(key, None)
-
-
-class Peer(NamedTuple):
-    """The far end of a connection.
-
-    :param memory: remembers its failures.
-    :param origin: the host and port that the connection goes to.
-    :param address: the IP address; of a connection that was not made, all that were tried.
-    :param addresses: all addresses of the origin, as they were when the connection was made.
-    :param since: when the connection was made, on the memory's clock.
-    """
-
-    memory: AddressMemory
-    origin: str
-    address: str
-    addresses: tuple[str, ...]
-    since: float
-
-    def failed(self, why: str, *, answers: bool = False) -> None:
-        """Take note that the address failed. Of a single address there is nothing to remember."""
-        if len(self.addresses) > 1:
-            self.memory.failed(self.origin, self.address, why, answers=answers)
-
-
-def is_in_disgrace(connection: Any, tried: Collection[tuple[str, str]] = ()) -> bool:
-    """Return True if a kept connection is not to be used: another address is better, or not tried by the operation."""
-    peer: Peer | None = getattr(getattr(connection, "connect", None), "peer", None)
-    return peer is not None and peer.memory.is_avoided(peer.origin, peer.address, peer.addresses, tried)

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..classifiers.outcome import Outcome
-from ..classifiers.transport_faults import is_timeout, is_transient
-from ..core.port import Feature
+from ...classifiers.outcome import Outcome
+from ...classifiers.transport_faults import is_timeout, is_transient
+from ...core.port import Feature
+from .memory import AddressMemory as AddressMemory
 
 if TYPE_CHECKING:
-    from ..clock import Clock
-    from ..config.retry_config import RetryConfig
-    from ..core.driver import Call
-    from ..wire.addresses import Peer
+    from ...clock import Clock
+    from ...config.retry_config import RetryConfig
+    from ...core.driver import Call
+    from ...wire.peers import Peer
 
 
 class Addresses(Feature):
     """The hooks."""
 
-    def attempted(self, call: Call, outcome: Outcome, peer: Peer | None, tried: set[tuple[str, str]]) -> None:  # noqa: ARG002
+    def attempted(self, call: Call, outcome: Outcome, peer: Peer | None, tried: set[tuple[str, str]]) -> None:
         """Have the memory of addresses know of a failure."""
         if peer is None:
             return
@@ -33,6 +34,6 @@ class Addresses(Feature):
             peer.failed(str(response.status_code), answers=True)
 
 
-def feature(config: RetryConfig, clock: Clock) -> Addresses:  # noqa: ARG001
+def feature(config: RetryConfig, clock: Clock) -> Addresses:
     """Return the feature for a configuration."""
     return Addresses()
