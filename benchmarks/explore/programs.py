@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import queue
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -14,12 +13,11 @@ from requests_smithy_retry.core.line import Failure, Go, Standing, Terms
 from requests_smithy_retry.core.payoff import MOST, ROOM, PayoffQuota, PayoffTokenBucket
 from requests_smithy_retry.core.quota import NO_QUOTA
 from requests_smithy_retry.core.scope import Scopes
+from requests_smithy_retry.features.addresses.memory import LONGEST_PERIOD, AddressMemory
 from requests_smithy_retry.features.rate_limits.announced import DIALECTS, announced_in
 from requests_smithy_retry.features.rate_limits.limits import Limits, Turn
 from requests_smithy_retry.smithy.buckets import TokenBucket
 from requests_smithy_retry.smithy.rate_limiter import ClientRateLimiter, UntilPermitted
-from requests_smithy_retry.wire.addresses import LONGEST_PERIOD, AddressMemory
-from requests_smithy_retry.wire.pools import KeptConnections
 from requests_smithy_retry.wire.resolving import Late, Lookups, Question, Stuck
 
 from .fakes import WALL
@@ -342,75 +340,6 @@ class Addresses(Program):
         self.memory.snapshot()
 
 
-class Kept(Program):
-    """A pool of one place gives its connection to one at a time, and whoever waits gets it."""
-
-    late = (queue.Empty,)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.kept = KeptConnections(1, SYSTEM_CLOCK.now)
-        self.kept.put("connection")
-        self.users = 0
-        self.threads = [self.use, self.use, self.use]
-
-    def use(self) -> None:
-        taken = self.kept.get(block=True, timeout=5)
-        self.users += 1
-        if self.users > 1:
-            self.wrong.append("two have the connection")
-        tasks.wait(0.01)
-        self.users -= 1
-        self.kept.put(taken)
-
-    def check(self) -> None:
-        self.expect(expected=(["connection"], 0), actual=(self.kept.queue, self.kept._waiters), what="kept, waiting")
-
-
-class Connection(str):
-    """A connection that may be closed because it lay for long, where a time-out expired early."""
-
-    __slots__ = ()
-
-    def close(self) -> None:
-        pass
-
-
-class KeptTwo(Program):
-    """A pool of two places lets everybody who waits have one as soon as it is there."""
-
-    late = (queue.Empty,)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.kept = KeptConnections(2, SYSTEM_CLOCK.now)
-        self.kept.put(Connection("one"))
-        self.kept.put(Connection("two"))
-        self.threads = [self.use_both, self.use, self.use]
-        self.waited: list[float] = []
-
-    def use_both(self) -> None:
-        both = self.kept.get(block=True), self.kept.get(block=True)
-        tasks.wait(0.01)
-        for each in both:
-            self.kept.put(each)
-
-    def use(self) -> None:
-        tasks.wait(0.005)  # both are out by now, unless somebody is preempted
-        began = tasks.now
-        taken = self.kept.get(block=True, timeout=60)
-        self.waited.append(tasks.now - began)
-        tasks.wait(0.1)
-        self.kept.put(taken)
-
-    def check(self) -> None:
-        self.expect(
-            expected=(["one", "two"], 0), actual=(sorted(self.kept.queue), self.kept._waiters), what="kept, waiting"
-        )
-        if max(self.waited, default=0.0) > 0.2 and not self.has_leapt:
-            self.wrong.append(f"waited {self.waited} s beside a free connection")
-
-
 class Names(Program):
     """A question is asked by one thread at a time, and its answer reaches all."""
 
@@ -475,8 +404,6 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
     "rate limit": Announced,
     "scope table": Table,
     "address table": Addresses,
-    "kept connections": Kept,
-    "kept connections, two": KeptTwo,
     "names": Names,
     "names, one has to wait": NamesInLine,
     "names of three": NamesOfThree,

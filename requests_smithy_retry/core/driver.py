@@ -35,6 +35,7 @@ from .nested_retries import note_end
 from .policy import Policy
 from .port import Feature, hooked
 from .quota import Back
+from .quotas import no_quota
 from .replay import FOLLOWED_STATUSES, SIMPLE_BODIES, RequestFacts
 from .scope import MOST_SCOPES, OVERFLOW, Scope, Scopes
 from .steps import Again, Ask, AskProgram, Before, Join, Noted, Pause, Place, ReadOn, Refused, Send, Step, Stop
@@ -112,7 +113,7 @@ class Plan:
             config,
             strategy,
             policy,
-            strategy.scopes if is_own else Scopes(lambda *_: NO_QUOTA),
+            strategy.scopes if is_own else Scopes(no_quota),
             listeners,
             begin_foreign,
             (config.operation_timeout, config.operation_attempt_timeout) != (None, None),

@@ -20,7 +20,7 @@ from urllib3.connection import HTTPConnection
 from urllib3.connectionpool import HTTPConnectionPool
 
 from requests_smithy_retry import Outcome, RetryAction, StopReason, classifier, retry_history
-from requests_smithy_retry.sending import attempt
+from requests_smithy_retry.core import held
 from requests_smithy_retry.wire.response import PEEK_SECONDS, Reader
 from tests.faults import CutBody, Drip, EndlessBody, FaultServer, HugeHeader, Reply, coded_reply, gzip_bomb
 
@@ -33,9 +33,9 @@ ENOUGH = 60.0
 @pytest.fixture
 def _short_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look at a body, and drain it, for a tenth of the time."""
-    assert (1.0, 1.0, 0.1) == (PEEK_SECONDS, attempt.DRAIN_SECONDS, attempt.DRAIN_STALL)
-    monkeypatch.setattr(attempt, "peek", functools.partial(attempt.peek, seconds=PEEK_SECONDS / 10))
-    monkeypatch.setattr(attempt, "DRAIN_SECONDS", attempt.DRAIN_SECONDS / 10)
+    assert (1.0, 1.0, 0.1) == (PEEK_SECONDS, held.DRAIN_SECONDS, held.DRAIN_STALL)
+    monkeypatch.setattr(held, "peek", functools.partial(held.peek, seconds=PEEK_SECONDS / 10))
+    monkeypatch.setattr(held, "DRAIN_SECONDS", held.DRAIN_SECONDS / 10)
 
 
 BIG = b"0123456789abcdef" * 10_000

@@ -3,50 +3,22 @@
 from __future__ import annotations
 
 import pickle
-import queue
 import socket
-import threading
 import time
 from typing import Any
 
 import pytest
 import requests
 import urllib3
-from urllib3.connectionpool import HTTPConnectionPool
 
 from requests_smithy_retry import RetryAdapter, retry_options
 from requests_smithy_retry.testing import FakeClock
 from requests_smithy_retry.wire import pools
-from requests_smithy_retry.wire.pools import KeptConnections, keep_alive_options, preparing
+from requests_smithy_retry.wire.pools import keep_alive_options
 from tests.faults import DEFAULT_BODY, CloseAfterReply, FaultProxy, FaultServer, Forget, Reply
 from tests.faults.oracle import tls_contexts
 
 from .support import SocksProxy, session
-
-
-class Connection:
-    """A kept connection, with the parts that the queue uses."""
-
-    closed = 0
-
-    def close(self) -> None:
-        self.closed += 1
-
-
-WAYS: dict[str, Any] = {"without waiting": {"block": False}, "waiting": {"block": True, "timeout": 30}}
-ways = pytest.mark.parametrize("how", WAYS.values(), ids=WAYS)
-
-
-@ways
-@pytest.mark.parametrize(("lay", "closed"), [(0, 0), (54.9, 0), (55, 1), (3600, 1)])
-def test_a_connection_is_closed_if_it_lay_too_long(how: Any, lay: float, closed: int) -> None:
-    """The queue hands it out nevertheless: urllib3 connects it again."""
-    clock, connection = FakeClock(), Connection()
-    kept = KeptConnections(1, clock.now)
-    kept.put(connection, block=False)
-    clock.advance(lay)
-    assert (connection, closed) == (kept.get(**how), connection.closed)
-
 
 HEARD: dict[str, tuple[tuple[str, ...], float]] = {
     "apache": (("timeout=5, max=100",), 4),
@@ -150,107 +122,6 @@ def test_a_post_is_not_sent_just_when_its_server_closes() -> None:
             time.sleep(1.1)
             assert 200 == made.post(server.url, data=b"2", timeout=60).status_code
         assert 2 == server.connections
-
-
-@ways
-def test_the_connection_used_last_comes_first(how: Any) -> None:
-    """Each has its own age."""
-    clock, old, new = FakeClock(), Connection(), Connection()
-    kept = KeptConnections(2, clock.now)
-    kept.put(old, block=False)
-    clock.advance(50)
-    kept.put(new, block=False)
-    clock.advance(10)
-    assert [new, old] == [kept.get(**how) for _ in range(2)]
-    assert (0, 1) == (new.closed, old.closed)
-
-
-@ways
-def test_a_place_for_a_connection_has_no_age(how: Any) -> None:
-    """A pool begins with as many None as it may keep connections."""
-    clock = FakeClock()
-    kept = KeptConnections(1, clock.now)
-    kept.put(None, block=False)
-    clock.advance(100)
-    assert kept.get(**how) is None
-
-
-@pytest.mark.parametrize("how", [{"block": False}, {"block": True, "timeout": 0.001}])
-def test_an_empty_queue_is_empty(how: Any) -> None:
-    """An empty queue and a full one behave as those of the standard library do."""
-    kept = KeptConnections(1, FakeClock().now)
-    with pytest.raises(queue.Empty):
-        kept.get(**how)
-    kept.put("one", block=False)
-    with pytest.raises(queue.Full):
-        kept.put("two", block=False)
-    assert (["one"], 1, False, True) == (kept.queue, kept.qsize(), kept.empty(), kept.full())
-
-
-def test_tools_that_do_not_wait_find_the_usual_methods() -> None:
-    """The methods of the standard library's queue that never wait are there, too."""
-    kept = KeptConnections(2, FakeClock().now)
-    kept.put_nowait("one")
-    assert (False, "one", True) == (kept.full(), kept.get_nowait(), kept.empty())
-
-
-def test_who_waits_gets_a_connection_that_is_put_back() -> None:
-    """The queue of a pool that blocks wakes the waiter."""
-    kept, got = KeptConnections(1, FakeClock().now), []
-    waiter = threading.Thread(target=lambda: got.append(kept.get(block=True, timeout=60)))
-    waiter.start()
-    kept.put("one", block=False)
-    waiter.join()
-    assert ["one"] == got
-
-
-def test_threads_share_it() -> None:
-    """Threads that share the queue lose no connection, and get none twice."""
-    kept, taken = KeptConnections(8, FakeClock().now), []
-    for number in range(8):
-        kept.put(number, block=False)
-
-    def use() -> None:
-        for _ in range(500):
-            try:
-                item = kept.get(block=False)
-            except queue.Empty:
-                continue
-            taken.append(item)
-            kept.put(item, block=False)
-
-    threads = [threading.Thread(target=use) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert list(range(8)) == sorted(kept.queue)
-
-
-class OwnQueue(queue.LifoQueue):  # type: ignore[type-arg]
-    """A queue such as gevent's users set."""
-
-
-@pytest.mark.parametrize(
-    ("own", "expected"),
-    [
-        (HTTPConnectionPool.QueueCls, KeptConnections),
-        (OwnQueue, OwnQueue),
-        (lambda maxsize: OwnQueue(maxsize), OwnQueue),
-    ],
-)
-def test_a_queue_that_a_program_chose_is_left_to_it(own: Any, expected: Any) -> None:
-    """A pool keeps the queue that a program chose; only urllib3's own is replaced."""
-    chosen = type("Pool", (HTTPConnectionPool,), {"QueueCls": staticmethod(own)})
-    with preparing(chosen)("127.0.0.1", 9) as pool:
-        assert expected is type(pool.pool)
-
-
-def test_classes_by_another_clock_are_not_kept() -> None:
-    """Pool classes with another clock than the machine's are not cached."""
-    usual = [preparing(HTTPConnectionPool, waits=waits) for waits in (False, False, True)]
-    own = [preparing(HTTPConnectionPool, clock=FakeClock()) for _ in range(2)]
-    assert (True, False, False) == (usual[0] is usual[1], usual[1] is usual[2], own[0] is own[1])
 
 
 def same(adapter: RetryAdapter) -> RetryAdapter:

@@ -16,12 +16,10 @@ from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.exceptions import EmptyPoolError
 
 from requests_smithy_retry import TokenBucket
-from requests_smithy_retry.quotas.scopes import ScopeTable
-from requests_smithy_retry.sending.operation import Operation
+from requests_smithy_retry.observing.recorder import Recorder
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.wire import connect, pools, racing
-from requests_smithy_retry.wire.addresses import AddressMemory
-from requests_smithy_retry.wire.pools import KeptConnections, preparing
+from requests_smithy_retry.wire.pools import preparing
 from requests_smithy_retry.wire.resolving import Lookups, Question
 from tests.behaviour.test_interruptions import Limit, interrupted_at
 from tests.faults import FaultServer, Reply, hanging_port, refusing_port
@@ -41,18 +39,6 @@ class Closable:
 
 def interrupted(*_: Any, **__: Any) -> Any:
     raise Limit
-
-
-def test_who_is_interrupted_while_waiting_for_a_connection_adds_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """urllib3 puts back a place that it did not take; the pool would have one connection too many from then on."""
-    kept = KeptConnections(1, FakeClock().now)
-    with monkeypatch.context() as patch:
-        patch.setattr(kept._put_back, "wait_for", interrupted)
-        with pytest.raises(Limit):
-            kept.get(block=True)
-    kept.put(None)
-    kept.put("the connection that was out")
-    assert ["the connection that was out"] == kept.queue
 
 
 def test_a_place_too_many_fails_no_request() -> None:
@@ -143,11 +129,9 @@ def test_an_interruption_at_any_line_of_a_race_leaves_no_socket(monkeypatch: pyt
 @pytest.mark.parametrize("taken", [Closable(), None], ids=["taken", "not taken"])
 def test_a_connection_that_was_taken_out_is_closed(monkeypatch: pytest.MonkeyPatch, taken: Any) -> None:
     """An interruption arrives while it is examined; urllib3 has not got it yet."""
-    memory = AddressMemory(FakeClock())
     pool: Any = preparing(HTTPConnectionPool)("name.test")
-    monkeypatch.setattr(type(pool), "_get_conn", lambda *_: taken or interrupted())
+    monkeypatch.setattr(HTTPConnectionPool, "_get_conn", lambda *_: taken or interrupted())
     monkeypatch.setattr(pools, "is_in_disgrace", interrupted)
-    pool.check_kept_connections(memory)
     with pytest.raises(Limit):
         pool._get_conn(None)
     assert taken is None or taken.is_closed
@@ -158,12 +142,11 @@ def test_a_connection_is_closed_until_it_is_handed_over(monkeypatch: pytest.Monk
     pool: Any = preparing(HTTPConnectionPool)("name.test")
     for number in range(1, 100):
         connection: Any = Closable()
-        monkeypatch.setattr(type(pool), "_get_conn", lambda *_, kept=connection: kept)
-        pool.check_kept_connections(AddressMemory(FakeClock()))
-        if not interrupted_at_line(number, frozenset({"checked_get"}), pool._get_conn):
+        monkeypatch.setattr(HTTPConnectionPool, "_get_conn", lambda *_, kept=connection: kept)
+        if not interrupted_at_line(number, frozenset({"_get_conn"}), pool._get_conn):
             break
-        assert connection.is_closed or number < 5, f"interrupted at line {number}"
-    assert (False, True) == (connection.is_closed, number > 5)
+        assert connection.is_closed or number < 3, f"interrupted at line {number}"
+    assert (False, True) == (connection.is_closed, number > 3)
 
 
 @pytest.mark.parametrize("was_asked", [False, True])
@@ -206,15 +189,7 @@ def test_who_waits_for_a_look_up_that_was_interrupted_hears_of_it(monkeypatch: p
     assert isinstance(errors[0], socket.gaierror)
 
 
-def test_a_scope_whose_item_could_not_be_had_is_not_in_use() -> None:
-    """An interruption on the way to the item leaves nothing to undo."""
-    table: Any = ScopeTable(interrupted, lambda _: True)
-    with pytest.raises(Limit), table.use("scope"):
-        pytest.fail("there is no item")
-    assert {} == table._pins
-
-
-@pytest.mark.parametrize("function", ["_retry", "acquire_initial_retry_token", "fill_urllib3_history"])
+@pytest.mark.parametrize("function", ["run", "_context", "_outcome", "_note", "_hand_over", "_fill_retries", "judged"])
 @pytest.mark.parametrize("options", [{}, {"operation_timeout": 60}], ids=["plain", "deadline"])
 def test_a_response_between_two_owners_is_closed(function: str, options: dict[str, Any]) -> None:
     """An interruption between an attempt and what judges it, or hands it over, gives the connection back."""
@@ -242,7 +217,7 @@ def test_tokens_of_a_retry_that_was_not_noted_yet_are_written_off(monkeypatch: p
     clock = FakeClock()
     bucket = TokenBucket(14, on_empty="wait", clock=clock)
     adapter = scripted(503, 200, quota=bucket)
-    monkeypatch.setattr(Operation, "note", interrupted)
+    monkeypatch.setattr(Recorder, "note", interrupted)
     with pytest.raises(Limit) as kept:
         send(adapter)
     assert (False, [], Limit) == (bucket.acquire(14, deadline=clock.now() + 60), clock.sleeps, kept.type)

@@ -9,7 +9,6 @@ import re
 import socket
 import subprocess
 import sys
-import weakref
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -18,13 +17,14 @@ import pytest
 import requests
 from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection
+from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.exceptions import LocationParseError
 
 from requests_smithy_retry import RetryAdapter, RetryListener, install, retry_history, uninstall
+from requests_smithy_retry.features.addresses.memory import AddressMemory
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.wire import connect as connect_module
-from requests_smithy_retry.wire.addresses import AddressMemory
-from requests_smithy_retry.wire.pools import checked_get, prepare, use_our_pools
+from requests_smithy_retry.wire.pools import prepare, preparing, use_our_pools
 from tests.faults import CloseAfterRequest, FaultServer, Reply, ResetAfterRequest, Stall, hanging_port, refusing_port
 
 from .support import session
@@ -373,45 +373,18 @@ class KeptConnection:
         self.closed = True
 
 
-class OnePool:
-    """A pool that keeps one connection, and is told of a failure while it gives it out."""
-
-    def __init__(self, kept: KeptConnection) -> None:
-        self.kept, self.checks = kept, 0
-
-    def _get_conn(self, timeout: float | None = None) -> KeptConnection:
-        return self.kept
-
-    def _new_conn(self) -> str:
-        return "new"
-
-    def check_kept_connections(self, memory: Any) -> None:
-        self.checks += 1
-
-
 @pytest.mark.parametrize(("auto_open", "expected"), [(1, "kept"), (0, "new")])
-def test_a_tunnel_that_cannot_open_itself_is_replaced(auto_open: int, expected: str) -> None:
+def test_a_tunnel_that_cannot_open_itself_is_replaced(
+    monkeypatch: pytest.MonkeyPatch, auto_open: int, expected: str
+) -> None:
     """As urllib3 1.26 does with one that was dropped."""
     kept = KeptConnection(auto_open)
-    pool: Any = OnePool(kept)
-    given = checked_get(weakref.ref(pool), kept.connect.peer.memory)
-    assert (True, expected) == (kept.closed, "kept" if given is kept else given)
-
-
-def test_a_failure_in_another_thread_is_not_overlooked() -> None:
-    """One that comes just as the check is given up has it set again."""
-    pool: Any = OnePool(KeptConnection(1))
-
-    class Memory:
-        answers = iter([True, False])
-
-        @property
-        def is_empty(self) -> bool:
-            return next(self.answers)
-
-    memory: Any = Memory()
-    checked_get(weakref.ref(pool), memory)
-    assert 1 == pool.checks
+    with preparing(HTTPConnectionPool)(NAME) as pool:
+        monkeypatch.setattr(type(pool), "_new_conn", lambda _: "new")
+        pool.pool.put(kept)
+        given: Any = pool._get_conn()
+        assert (True, expected) == (kept.closed, "kept" if given is kept else given)
+        kept.close()
 
 
 def test_a_pool_of_somebody_elses_is_left_alone() -> None:

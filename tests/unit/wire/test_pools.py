@@ -15,10 +15,10 @@ from urllib3.exceptions import EmptyPoolError
 
 from requests_smithy_retry import RetryAdapter
 from requests_smithy_retry.clock import Deadline
+from requests_smithy_retry.features.addresses.memory import AddressMemory
 from requests_smithy_retry.testing import FaultServer
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.wire import state
-from requests_smithy_retry.wire.addresses import AddressMemory
 from requests_smithy_retry.wire.connect import Connect
 from requests_smithy_retry.wire.pools import PreparingPool, WaitingPool, preparing, use_our_pools
 from requests_smithy_retry.wire.response import reader_of
@@ -108,24 +108,3 @@ def test_the_pools_of_urllib3_future_are_left_alone(monkeypatch: pytest.MonkeyPa
         made.mount("http://", adapter)
         with made.get(server.url, stream=True) as response:
             assert reader_of(response.raw) is None
-
-
-def test_each_connection_that_is_made_is_told() -> None:
-    """The memory of addresses tells who listens of each connection; kept ones are used again in silence."""
-    adapter, made_connections = RetryAdapter(), []
-    adapter.addresses.on_connect = lambda: made_connections.append(1)
-    with FaultServer() as server, requests.Session() as session:
-        session.mount("http://", adapter)
-        for _ in range(3):
-            session.get(server.url)
-        assert 1 == len(made_connections)
-        adapter.close()
-        session.get(server.url)
-        assert 2 == len(made_connections)
-
-
-def test_an_adapter_without_pacing_does_not_listen_for_connections() -> None:
-    """Nothing is to be looked at anew where no gate looks at responses."""
-    assert bool is RetryAdapter(pacing="off").addresses.on_connect
-    adapter = RetryAdapter()
-    assert adapter.strategy.gates.look_anew == adapter.addresses.on_connect

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import gc
-import weakref
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from requests_smithy_retry.sending.attempt import reached
-from requests_smithy_retry.testing.clock import FakeClock
-from requests_smithy_retry.wire.addresses import (
+from requests_smithy_retry.features.addresses.memory import (
     LONGEST_PERIOD,
     MOST_ADDRESSES,
     MOST_ORIGINS,
     AddressFault,
     AddressMemory,
-    Peer,
-    is_in_disgrace,
 )
-from requests_smithy_retry.wire.state import AttemptState
+from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.wire.peers import Peer, is_in_disgrace
+from requests_smithy_retry.wire.state import AttemptState, reached
 
 HERE = "name.test:80"
 ABCD = ("A", "B", "C", "D")
@@ -185,46 +181,6 @@ def test_a_snapshot_tells_what_failed() -> None:
     it.clock.advance(25)
     expected = (AddressFault(HERE, "A", "reset", 0.0, 30.0), AddressFault(HERE, "B", "503", 5.0, 30.0))
     assert expected == it.memory.snapshot()
-
-
-class Pool:
-    """Counts how often it is told to check its connections."""
-
-    told = 0
-
-    def check_kept_connections(self, memory: AddressMemory) -> None:
-        self.told += 1
-
-
-def test_pools_are_told_of_failures() -> None:
-    """Watched pools are told of each failure, and a new pool of those that are remembered."""
-    it, early, late = Failing(), Pool(), Pool()
-    it.memory.watch(early)
-    before = early.told
-    it.fail("A")
-    it.memory.watch(late)
-    assert (0, 1, 1) == (before, early.told, late.told)
-
-
-def test_a_pool_is_not_kept_alive() -> None:
-    """The memory outlives pools."""
-    it, pool = Failing(), Pool()
-    it.memory.watch(pool)
-    reference = weakref.ref(pool)
-    del pool
-    gc.collect()
-    it.fail("A")
-    assert reference() is None
-
-
-def test_a_pool_that_ends_meanwhile_is_passed_over() -> None:
-    """Another thread may drop it while pools are told."""
-    it, pool = Failing(), Pool()
-    it.memory._pools.add(weakref.ref(pool))
-    del pool
-    gc.collect()
-    it.fail("A")
-    assert it.memory.is_known(HERE, "A")
 
 
 def test_of_a_single_address_nothing_is_remembered() -> None:
