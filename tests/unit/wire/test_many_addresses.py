@@ -127,23 +127,6 @@ def test_a_kept_connection_to_an_avoided_address_is_not_used(servers: Any) -> No
     assert ([1, 1], [1, 1]) == (counts(servers), [server.connections for server in servers])
 
 
-def test_while_nothing_failed_connections_are_not_checked(servers: Any) -> None:
-    """The check comes with the first failure, also to new pools, and goes with the last one."""
-    with session() as made:
-        memory, manager = adapter_of(made).addresses, adapter_of(made).poolmanager
-        checked = []
-        for change in (
-            lambda: None,
-            lambda: memory.failed(NAME, A, "reset"),
-            manager.clear,
-            lambda: memory.succeeded(NAME, A),
-        ):
-            change()
-            made.get(URL)
-            checked += ["_get_conn" in vars(manager.pools[key]) for key in manager.pools.keys()]  # noqa: SIM118
-    assert [False, True, True, False] == checked
-
-
 def test_after_its_period_an_address_has_its_turn_again(servers: Any) -> None:
     """An answer below 500 clears it."""
     clock = FakeClock()
@@ -366,7 +349,7 @@ class KeptConnection:
     def __init__(self, auto_open: int) -> None:
         memory = AddressMemory(FakeClock())
         memory.failed(NAME, A, "reset")
-        self.auto_open, self.closed = auto_open, False
+        self.auto_open, self.closed, self.is_connected, self.sock = auto_open, False, True, None
         self.connect = SimpleNamespace(peer=SimpleNamespace(memory=memory, origin=NAME, address=A, addresses=(A, B)))
 
     def close(self) -> None:
@@ -381,6 +364,7 @@ def test_a_tunnel_that_cannot_open_itself_is_replaced(
     kept = KeptConnection(auto_open)
     with preparing(HTTPConnectionPool)(NAME) as pool:
         monkeypatch.setattr(type(pool), "_new_conn", lambda _: "new")
+        pool.pool.get()
         pool.pool.put(kept)
         given: Any = pool._get_conn()
         assert (True, expected) == (kept.closed, "kept" if given is kept else given)
