@@ -160,11 +160,14 @@ def _read_through(
     context: Context, decide: Callable[..., Steps], progress: Progress, outcome: Outcome, decision: Again | Stop
 ) -> Generator[Step, Any, tuple[Outcome, Again | Stop]]:
     """Have the body of a final response read to its end: where it breaks off, that is judged in its place."""
-    if isinstance(decision, Stop) and decision.reason is StopReason.NOT_RETRYABLE and outcome.is_unread:
-        cut = yield ReadOn()
-        if cut is not None:
-            return cut, (yield from decide(context, progress, cut))
-    return outcome, decision
+    if not (isinstance(decision, Stop) and outcome.is_unread):
+        return outcome, decision
+    cut = yield ReadOn()
+    if cut is None:
+        return outcome, decision
+    if decision.reason is StopReason.NOT_RETRYABLE:
+        decision = yield from decide(context, progress, cut)
+    return cut, decision
 
 
 def _let_in(gates: Iterable[Gate], before: Before, began: float) -> Generator[Step, Any, tuple[Before, Refused | None]]:

@@ -189,7 +189,9 @@ def test_who_waits_for_a_look_up_that_was_interrupted_hears_of_it(monkeypatch: p
     assert isinstance(errors[0], socket.gaierror)
 
 
-@pytest.mark.parametrize("function", ["_operate", "_context", "_outcome", "_note", "_hand_over", "_fill_retries", "judged"])
+@pytest.mark.parametrize(
+    "function", ["_operate", "_context", "_outcome", "_note", "_hand_over", "_fill_retries", "judged"]
+)
 @pytest.mark.parametrize("options", [{}, {"operation_timeout": 60}], ids=["plain", "deadline"])
 def test_a_response_between_two_owners_is_closed(function: str, options: dict[str, Any]) -> None:
     """An interruption between an attempt and what judges it, or hands it over, gives the connection back."""
