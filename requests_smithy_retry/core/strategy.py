@@ -438,7 +438,14 @@ StandardRetryStrategy.own_methods = {
 
 
 class SimpleRetryStrategy(StandardRetryStrategy):
-    """Retries as the classifiers say, up to ``max_attempts``, with backoff; no quota, no limiter."""
+    """Retries as the classifiers say, up to ``max_attempts``, with backoff; no quota, no limiter.
+
+    :param config: the policy; or give options by name, as for :class:`StandardRetryStrategy`.
+    :raises RetryConfigError: for a bad option, and for a quota.
+    """
 
     def __init__(self, *, config: RetryConfig | None = None, **rest: Any) -> None:
-        super().__init__(config=config, **{"quota": None, **rest})
+        quota = rest.pop("quota", None)
+        if quota is not None:
+            raise RetryConfigError("quota", quota, "code", f"{type(self).__name__} has none, so None is allowed")
+        super().__init__(config=config, quota=None, **rest)

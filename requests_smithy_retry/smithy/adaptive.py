@@ -131,13 +131,15 @@ class Permits(Feature):
         return PermitGate(limiter, self.strategy.max_permit_wait, deadline, scope.name)
 
     def received(self, driver: Driver, call: Call, request: PreparedRequest, response: Response, scope: Scope) -> None:
-        """Count a success."""
+        """Count a success, before it is known whether its body is whole."""
         if response.status_code < 400:
             self.strategy.limiter_of(scope).record_success()
+            call.data[NAME] = True
 
     def judged(self, call: Call, scope: Scope, outcome: Outcome, verdict: Classification) -> None:
-        """Count a failure, which may be throttling."""
-        record(self.strategy.limiter_of(scope), outcome, verdict)
+        """Count a failure, unless it was counted as a success; throttling is told in any case."""
+        if not call.data.pop(NAME, False) or is_throttled(verdict):
+            record(self.strategy.limiter_of(scope), outcome, verdict)
 
 
 def record(limiter: ClientRateLimiter, outcome: Outcome, verdict: Classification) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,7 +10,6 @@ import requests
 
 from requests_smithy_retry import (
     AdaptiveRetryStrategy,
-    ClientRateLimiter,
     Outcome,
     RetryAction,
     RetryConfig,
@@ -19,18 +19,20 @@ from requests_smithy_retry import (
     StandardRetryStrategy,
     StopReason,
     classifier,
+    retry_history,
 )
 from requests_smithy_retry.classifiers.outcome import ResendFacts
 from requests_smithy_retry.config.retry_config import ADAPTER_OPTIONS, CLASSIFIER_OPTIONS, OPTIONS
 from requests_smithy_retry.config.retry_options import NOTHING, OperationOptions
 from requests_smithy_retry.core.foreign import (
-    ForeignStrategy,
-    adapt,
     check_beside_strategy,
     check_for_foreign,
+    is_built_in,
 )
 from requests_smithy_retry.testing.clock import FakeClock
-from tests.support import ScriptedAdapter, scripted, send
+from tests.support import ScriptedAdapter, reset_error, scripted, send
+
+SCOPE = "https://api.example.com:443"
 
 
 class Foreign:
@@ -45,9 +47,7 @@ class Foreign:
 
 
 class Taught(StandardRetryStrategy):
-    """Changes nothing that concerns a first try."""
-
-    def _refund(self) -> None: ...
+    """Changes nothing that decides."""
 
 
 class Acquiring(StandardRetryStrategy):
@@ -75,22 +75,16 @@ def patched() -> SimpleRetryStrategy:
 
 
 @pytest.mark.parametrize(
-    ("strategy", "free"),
+    ("strategy", "ours"),
     [
         *((SimpleRetryStrategy(), True), (StandardRetryStrategy(), True), (AdaptiveRetryStrategy(), True)),
         *((Taught(), True), (Acquiring(), False), (Recording(), False), (patched(), False), (Foreign(), False)),
         (Borrowing(), False),
     ],
 )
-def test_a_first_try_needs_no_bookkeeping_where_the_methods_are_ours(strategy: Any, free: bool) -> None:
-    """A strategy that overrides the first token or the record of a success is asked."""
-    assert adapt(strategy, RetryConfig()).needs_first_token is not free
-
-
-class Permitting(Foreign):
-    """A foreign strategy that wants to be asked."""
-
-    def send_permit(self, *, token: Any, deadline: float | None = None, waited: float = 0.0) -> None: ...
+def test_a_strategy_with_methods_of_its_own_is_asked(strategy: Any, ours: bool) -> None:
+    """One that overrides a method by which it decides, or has it patched, is the program's; any other one is ours."""
+    assert ours is is_built_in(strategy)
 
 
 class OwnPermits(AdaptiveRetryStrategy):
@@ -103,61 +97,12 @@ class OwnPermits(AdaptiveRetryStrategy):
         return super().send_permit(token=token, deadline=deadline, waited=waited)
 
 
-class OwnLimiter(AdaptiveRetryStrategy):
-    """A strategy with one limiter for all scopes."""
-
-    def limiter(self, token_scope: str | None = None) -> ClientRateLimiter:
-        return super().limiter("all")
-
-
-@pytest.mark.parametrize(
-    ("strategy", "needed"),
-    [
-        *((Foreign(), False), (StandardRetryStrategy(), set()), (Permitting(), True), (OwnPermits(), True)),
-        *((OwnLimiter(), True), (AdaptiveRetryStrategy(), set())),
-    ],
-)
-def test_whose_leave_a_first_attempt_needs(strategy: Any, needed: Any) -> None:
-    """A strategy with permits or a limiter of its own is always asked; a built-in one once a server has throttled."""
-    assert adapt(strategy, RetryConfig()).needs_permits == needed
-
-
 def test_a_subclass_gives_leave_before_each_attempt() -> None:
     """The first one too."""
     strategy = OwnPermits(clock=FakeClock())
     strategy.asked = []
     send(scripted(503, 503, 200, strategy=strategy))
     assert [0, 1, 2] == strategy.asked
-
-
-def test_a_limiter_of_a_subclass_is_asked_and_told() -> None:
-    """The subclass's limiter is used for all permits and records; the scopes' own limiters are never made."""
-    strategy = OwnLimiter(clock=FakeClock())
-    adapter = scripted(200, 429, 200, strategy=strategy, clock=strategy.clock)
-    send(adapter)
-    send(adapter, url="https://b.example.com/")
-    assert ["all"] == list(strategy.snapshot().limiters)
-    assert strategy.limiter().enabled
-
-
-class OneBucket(StandardRetryStrategy):
-    """A strategy with one bucket for all scopes, which notes who asked."""
-
-    def bucket(self, token_scope: str | None = None) -> Any:
-        return super().bucket("all")
-
-
-@pytest.mark.parametrize("quota", [28, None])
-def test_a_bucket_of_a_subclass_is_asked(quota: int | None) -> None:
-    """The subclass's bucket pays for retries, and gets what comes back and the rewards of every scope."""
-    strategy = OneBucket(clock=FakeClock(), quota=quota)
-    adapter = scripted(503, 404, 200, 503, 200, strategy=strategy, clock=strategy.clock)
-    send(adapter)
-    assert quota is None or strategy.bucket().available == 14
-    send(adapter, url="https://b.example.com/")
-    send(adapter, url="https://c.example.com/")
-    assert quota is None or strategy.bucket().available == 15
-    assert [] == [scope for scope in strategy.snapshot().buckets if scope != "all"]
 
 
 class ByTenant(ScriptedAdapter):
@@ -173,20 +118,6 @@ def test_an_adapters_own_scopes_hold_for_first_try_successes() -> None:
     for tenant in "abab":
         send(adapter, headers={"X-Tenant": tenant})
     assert ["a", "b"] == sorted(adapter.strategy.snapshot().limiters)
-
-
-@classifier
-def mine(outcome: Outcome) -> RetryAction | None:
-    return None
-
-
-def test_the_adapter_asks_the_configured_classifiers_for_a_foreign_strategy() -> None:
-    """The defaults, with the config's own statuses, and what was added; or that alone."""
-    fold = ForeignStrategy(Foreign(), RetryConfig(retry_status_codes={418}, classifiers=[mine])).fold
-    assert fold[-1] is mine
-    assert [item.codes for item in fold if item.name == "HttpStatusCodeClassifier"] == [frozenset({418})]
-    alone = ForeignStrategy(Foreign(), RetryConfig(default_classifiers=False, classifiers=[mine]))
-    assert alone.fold == (mine,)
 
 
 def ended(status: int | None, *, attempt: int = 1, error: Exception | None = None, **facts: Any) -> Outcome:
@@ -265,6 +196,121 @@ def test_whatever_else_a_foreign_strategy_decides(
     assert error.is_retry_safe is safe
 
 
+@classifier(sees_successes=True)
+def looks(outcome: Outcome) -> RetryAction | None:
+    return None
+
+
+class Guide:
+    """A strategy as in the Smithy guide, which knows only the attributes of errors; its tokens are its own."""
+
+    def __init__(self, *refusals: Exception | None, delay: Any = 0.0, first: Exception | None = None) -> None:
+        self.refusals = list(refusals)
+        self.delay = delay
+        self.first = first
+        self.seen: list[Any] = []
+
+    def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any:
+        if self.first is not None:
+            raise self.first
+        self.seen.append(token_scope)
+        return SimpleNamespace(retry_count=0, retry_delay=None)
+
+    def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Any) -> Any:
+        self.seen.append((error.is_retry_safe, getattr(error, "fault", None)))
+        refusal = self.refusals.pop(0) if self.refusals else None
+        if isinstance(refusal, KeyError):
+            raise error
+        if refusal is not None:
+            raise refusal
+        return SimpleNamespace(retry_count=1, retry_delay=self.delay)
+
+    def record_success(self, *, token: Any) -> None:
+        self.seen.append(token.retry_count)
+
+
+NO_MORE = RetryError("no more", stop_reason=StopReason.MAX_ATTEMPTS)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "script", "options", "seen", "stop"),
+    [
+        (Guide(), [200], {}, [SCOPE, 0], StopReason.SUCCESS),
+        (Guide(), [503, 200], {}, [SCOPE, (True, "server"), 1], StopReason.SUCCESS),
+        (Guide(delay=0.5), [503, 200], {}, [SCOPE, (True, "server"), 1], StopReason.SUCCESS),
+        (Guide(NO_MORE), [404], {}, [SCOPE, (False, "client")], StopReason.MAX_ATTEMPTS),
+        (Guide(NO_MORE), [503], {}, [SCOPE, (True, "server")], StopReason.MAX_ATTEMPTS),
+        (Guide(KeyError()), [503], {}, [SCOPE, (True, "server")], StopReason.STRATEGY_REFUSED),
+        (Guide(delay=9.0), [503], {"operation_timeout": 5}, [SCOPE, (True, "server")], StopReason.DEADLINE),
+        (Guide(first=NO_MORE), [503], {}, [], StopReason.MAX_ATTEMPTS),
+        (Guide(first=NO_MORE), [200], {}, [], StopReason.SUCCESS),
+        (Guide(), [200], {"classifiers": [looks]}, [SCOPE, 0], StopReason.SUCCESS),
+    ],
+)
+def test_what_a_foreign_strategy_is_shown(
+    strategy: Guide, script: list[Any], options: dict[str, Any], seen: list[Any], stop: StopReason
+) -> None:
+    """Errors say of themselves what the classifiers say; its refusal, in whichever way, ends the operation."""
+    history = retry_history(send(scripted(*script, strategy=strategy, **options)))
+    assert (seen, stop) == (strategy.seen, history.stop_reason)
+
+
+class Safe(ConnectionError):
+    """Says of itself that it may be retried."""
+
+    is_retry_safe, retry_after, is_throttling_error, is_timeout_error = True, 7.0, False, False
+
+
+def test_an_error_that_says_so_itself_is_left_alone() -> None:
+    """What it says of itself is not replaced by the verdict."""
+    error = Safe()
+    check_for_foreign(saying(TRANSIENT), ended(None, error=error, **MAY), NOTHING, error)
+    assert ({}, 7.0) == (vars(error), error.retry_after)
+
+
+def test_about_a_request_that_cannot_be_sent_nobody_is_asked() -> None:
+    """A retry would not help."""
+    strategy = Guide()
+    with pytest.raises(requests.exceptions.InvalidURL):
+        send(scripted(requests.exceptions.InvalidURL(), strategy=strategy))
+    assert [SCOPE] == strategy.seen
+
+
+def test_a_bug_of_a_foreign_strategy_comes_through() -> None:
+    """Only the error that it was shown, and RetryError, are refusals."""
+    with pytest.raises(ZeroDivisionError):
+        send(scripted(503, strategy=Guide(ZeroDivisionError())))
+
+
+def test_an_exception_is_shown_as_it_is() -> None:
+    """The context is gone afterwards."""
+    strategy, error = Guide(NO_MORE), reset_error()
+    with pytest.raises(requests.ConnectionError) as caught:
+        send(scripted(error, strategy=strategy))
+    assert (error, False) == (caught.value, hasattr(error, "retry_context"))
+
+
+@pytest.mark.parametrize("delay", ["1", True, float("nan")])
+def test_a_delay_that_is_no_number_is_refused(delay: Any) -> None:
+    """It is said whose token has it."""
+    with pytest.raises(TypeError, match="a finite number of seconds or None is allowed"):
+        send(scripted(503, strategy=Guide(delay=delay)))
+
+
+class Permits(Guide):
+    """Refuses the permit of the second attempt."""
+
+    def send_permit(self, *, token: Any, deadline: float | None, waited: float) -> None:
+        if token.retry_count:
+            raise RetryError("slow down", stop_reason=StopReason.RATE_LIMITED)
+
+
+def test_a_permit_may_be_refused() -> None:
+    """The attempt before is handed over."""
+    response = send(scripted(503, strategy=Permits()))
+    assert (503, StopReason.RATE_LIMITED) == (response.status_code, retry_history(response).stop_reason)
+
+
 THREE = "an object with acquire_initial_retry_token, refresh_retry_token_for_retry and record_success is allowed"
 
 
@@ -299,34 +345,3 @@ def test_an_option_of_the_strategys_is_not_taken_beside_it(strategy: Any, taken:
             check_beside_strategy(strategy, None, {name: 1})
         words = f"{name}=1 (from code): it belongs to the strategy: give it to {strategy!r} instead"
         assert str(error.value) == words
-
-
-def test_a_foreign_strategys_token_is_given_back_to_it() -> None:
-    """The loop's token wraps the strategy's own, which alone the strategy is shown."""
-
-    class Own:
-        retry_count, retry_delay = 0, 0.0
-
-    class Strategy:
-        max_attempts = 7
-
-        def __init__(self) -> None:
-            self.seen: list[object] = []
-
-        def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Own:
-            return Own()
-
-        def refresh_retry_token_for_retry(self, *, token_to_renew: Own, error: Exception) -> Own:
-            self.seen.append(type(token_to_renew))
-            return Own()
-
-        def record_success(self, *, token: Own) -> None:
-            self.seen.append(type(token))
-
-    strategy = Strategy()
-    adapted = adapt(strategy, RetryConfig())
-    assert adapted.strategy.max_attempts == 7
-    assert adapted.send_permit is None
-    token = adapted.strategy.acquire_initial_retry_token()
-    adapted.strategy.record_success(token=token)
-    assert (token.retry_count, token.retry_delay, token.delay_source, strategy.seen) == (0, 0.0, "strategy", [Own])

@@ -11,7 +11,6 @@ import requests
 
 from requests_smithy_retry import (
     AdaptiveRetryStrategy,
-    ClientRateLimiter,
     ErrorKind,
     Outcome,
     RateLimiterSettings,
@@ -66,6 +65,13 @@ def throttle(strategy: AdaptiveRetryStrategy, scope: str | None = None):
     return strategy.refresh_retry_token_for_retry(token_to_renew=token, error=Throttled())
 
 
+def limited(*script, longest, clock, **options):
+    """An adapter in adaptive mode whose waits for a permit are bounded."""
+    own = {"max_attempts": options.pop("max_attempts", None), "quota": 500}
+    strategy = AdaptiveRetryStrategy(clock=clock, max_permit_wait=longest, **own)
+    return scripted(*script, strategy=strategy, clock=clock, **options)
+
+
 def send(session_adapter: RetryAdapter, **options):
     """Send one GET through an adapter."""
     session = requests.Session()
@@ -80,7 +86,6 @@ def test_no_permit_is_needed_before_the_first_throttling(strategy):
     assert strategy.send_permit(token=token) is None
     strategy.record_success(token=token)
     assert not strategy.limiter().enabled
-    assert strategy.busy == set()
 
 
 def test_throttling_demands_permits_in_its_own_scope_alone(strategy):
@@ -160,7 +165,7 @@ def test_one_permit_for_each_attempt_also_the_first(clock):
 
 def test_a_first_attempt_that_gets_no_permit_in_time_raises_connect_timeout(clock):
     """Nothing was sent: the exception says so, carries a history without attempts, and is safe to retry."""
-    adapter = scripted(429, 200, mode="adaptive", clock=clock, max_attempts=1, max_permit_wait=0.5)
+    adapter = limited(429, 200, longest=0.5, clock=clock, max_attempts=1)
     assert send(adapter).status_code == 429
     with pytest.raises(requests.exceptions.ConnectTimeout, match=r"not sent: .* max_permit_wait is 0.5 s") as caught:
         send(adapter)
@@ -174,7 +179,7 @@ def test_a_first_attempt_that_gets_no_permit_in_time_raises_connect_timeout(cloc
 
 def test_a_retry_that_gets_no_permit_in_time_hands_on_the_last_outcome_and_costs_nothing(clock):
     """The response of the attempt before, whole, with the stop reason; the retry's price is given back."""
-    adapter = scripted(Reply(429, body=b"slow down"), mode="adaptive", clock=clock, max_permit_wait=0.5)
+    adapter = limited(Reply(429, body=b"slow down"), longest=0.5, clock=clock)
     response = send(adapter)
     assert (response.status_code, response.content) == (429, b"slow down")
     assert retry_history(response).stop_reason is StopReason.RATE_LIMITED
@@ -184,10 +189,10 @@ def test_a_retry_that_gets_no_permit_in_time_hands_on_the_last_outcome_and_costs
 def test_a_retry_held_back_after_an_exception_raises_that_exception(clock):
     """The attempt's own exception comes through."""
     broken = requests.exceptions.ConnectionError("reset")
-    adapter = scripted(429, 200, broken, mode="adaptive", clock=clock, max_permit_wait=3)
+    adapter = limited(429, 200, broken, longest=3, clock=clock)
     send(adapter)
-    adapter.strategy.limiter(SCOPE)._capacity = 1.0
-    adapter.strategy.config.__dict__["max_permit_wait"] = 0.0
+    clock.advance(2)  # one permit, for the attempt that fails
+    adapter.strategy.max_permit_wait = 0.0
     with pytest.raises(requests.exceptions.ConnectionError) as caught:
         send(adapter)
     assert caught.value is broken
@@ -196,7 +201,7 @@ def test_a_retry_held_back_after_an_exception_raises_that_exception(clock):
 
 def test_a_short_unread_response_is_kept_for_who_is_held_back(clock):
     """With stream=True, too, the last response is handed over, because its short body was read before the wait."""
-    adapter = scripted(Reply(429, body=b"slow down"), mode="adaptive", clock=clock, max_permit_wait=0.5)
+    adapter = limited(Reply(429, body=b"slow down"), longest=0.5, clock=clock)
     response = send(adapter, stream=True)
     assert (response.status_code, response.content) == (429, b"slow down")
     assert retry_history(response).stop_reason is StopReason.RATE_LIMITED
@@ -205,7 +210,7 @@ def test_a_short_unread_response_is_kept_for_who_is_held_back(clock):
 @pytest.mark.real_time
 def test_an_unread_response_that_was_let_go_is_not_handed_on(clock):
     """With stream=True a long body is gone by the time the permit is refused: the exception says what happened."""
-    adapter = RetryAdapter(mode="adaptive", clock=clock, max_permit_wait=0.5)
+    adapter = RetryAdapter(strategy=AdaptiveRetryStrategy(clock=clock, max_permit_wait=0.5), clock=clock)
     with (
         FaultServer(WireReply(429, body=b"x" * 300_000)) as server,
         session_with(adapter) as session,
@@ -217,19 +222,9 @@ def test_an_unread_response_that_was_let_go_is_not_handed_on(clock):
 
 def test_raise_on_status_raises_for_a_retry_held_back(clock):
     """A retry was wanted and could not be had."""
-    adapter = scripted(429, mode="adaptive", clock=clock, max_permit_wait=0.5, raise_on_status=True)
+    adapter = limited(429, longest=0.5, clock=clock, raise_on_status=True)
     with pytest.raises(requests.exceptions.RetryError, match="no send permit"):
         send(adapter)
-
-
-def test_the_longest_wait_counts_all_waits_for_one_permit(strategy):
-    """Seconds already waited count, so that an operation that others always beat to a permit gives up in the end."""
-    strategy.config.__dict__["max_permit_wait"] = 5.0
-    token = throttle(strategy)
-    assert strategy.send_permit(token=token, waited=3.0).seconds == pytest.approx(2.0)
-    with pytest.raises(RetryError) as caught:
-        strategy.send_permit(token=token, waited=3.1)
-    assert caught.value.stop_reason is StopReason.RATE_LIMITED
 
 
 def test_a_wait_past_the_deadline_is_not_begun(strategy, clock):
@@ -238,23 +233,6 @@ def test_a_wait_past_the_deadline_is_not_begun(strategy, clock):
     assert strategy.send_permit(token=token, deadline=clock.now() + 2.1).seconds == pytest.approx(2.0)
     with pytest.raises(RetryError, match="past the deadline"):
         strategy.send_permit(token=token, deadline=clock.now() + 1.9)
-
-
-def test_a_strategy_without_the_hook_is_never_asked():
-    """The three methods are enough."""
-
-    class Mine:
-        def acquire_initial_retry_token(self, *, token_scope=None):
-            return type("Token", (), {"retry_count": 0, "retry_delay": 0.0})()
-
-        def refresh_retry_token_for_retry(self, *, token_to_renew, error):
-            return self.acquire_initial_retry_token()
-
-        def record_success(self, *, token):
-            pass
-
-    adapter = scripted(503, 200, strategy=Mine())
-    assert send(adapter).status_code == 200
 
 
 def test_a_strategy_of_ones_own_may_offer_the_hook():
@@ -308,30 +286,6 @@ def test_a_first_try_success_is_measured(clock):
     assert limiter.snapshot().measured_rate == pytest.approx(0.8 * 6 / 1.0)
 
 
-def test_a_limiter_is_remembered_by_the_beginning_of_the_url_and_looked_up_anew_once_retired(clock):
-    """The remembered hook records into the limiter that is in use now."""
-    adapter = scripted(200, 200, mode="adaptive", clock=clock)
-    strategy = adapter.strategy
-    send(adapter)
-    assert [(origin, hook._limiter) for origin, hook in strategy.hooks.items()] == [
-        ("https://api.example.com", strategy.limiter(SCOPE))
-    ]
-    first = strategy.limiter(SCOPE)
-    strategy._limiters._give_up(SCOPE)
-    assert (first.retired, strategy.hooks) == (True, {})
-    send(adapter)
-    (hook,) = strategy.hooks.values()
-    assert hook._limiter is strategy.limiter(SCOPE) is not first
-
-
-def test_a_scope_function_names_the_limiter(clock):
-    """With a scope function no hook is remembered by the URL."""
-    adapter = scripted(200, mode="adaptive", clock=clock, scope=lambda request: "all")
-    send(adapter)
-    assert adapter.strategy.hooks == {}
-    assert list(adapter.strategy.snapshot().limiters) == ["all"]
-
-
 def test_the_snapshot_has_the_limiters(strategy):
     """Immutable, by scope."""
     throttle(strategy, "a")
@@ -342,21 +296,12 @@ def test_the_snapshot_has_the_limiters(strategy):
         view.limiters["a"] = None
 
 
-def test_a_limiter_that_is_given_up_is_forgotten_whole(strategy):
-    """A retired limiter is no longer in ``busy``."""
-    throttle(strategy, "a")
-    (limiter,) = strategy.busy
-    strategy._retire(limiter)
-    assert limiter.retired
-    assert strategy.busy == set()
-
-
 def test_a_copy_starts_without_a_past(strategy, clock):
     """A copy has the same config, and no limiters or buckets yet."""
     throttle(strategy)
     other = pickle.loads(pickle.dumps(strategy))
-    assert (other.config.mode, other.busy, len(other._limiters)) == (strategy.config.mode, set(), 0)
-    assert strategy.busy
+    assert (other.config.mode, {}) == (strategy.config.mode, dict(other.snapshot().limiters))
+    assert strategy.limiter().enabled
 
 
 def test_a_shared_bucket_and_no_quota_go_with_the_limiter(clock):
@@ -366,7 +311,7 @@ def test_a_shared_bucket_and_no_quota_go_with_the_limiter(clock):
     token = throttle(shared, "a")
     assert (bucket.available, shared.bucket("a")) == (15, bucket)
     shared.record_success(token=token)
-    assert shared.snapshot().buckets[None].available == 20
+    assert shared.snapshot().buckets["a"].available == 20
     free = AdaptiveRetryStrategy(clock=clock, jitter="none", quota=None)
     token = throttle(free, "a")
     free.record_success(token=token)
@@ -407,7 +352,7 @@ def test_an_interrupt_while_waiting_for_a_permit_comes_through(clock):
     clock.wait = interrupt
     with pytest.raises(KeyboardInterrupt):
         send(adapter)
-    assert adapter.strategy.limiter(SCOPE)._resting == 0
+    assert list(adapter.strategy.limiter(SCOPE)._waiting) == []
     del clock.wait
     assert send(adapter).status_code == 200
 
@@ -476,32 +421,6 @@ def test_a_failure_that_is_not_retried_is_counted_as_well(strategy, clock, statu
     assert limiter.snapshot().measured_rate == pytest.approx(0.8 * (counted + 1) / 0.5)
 
 
-def test_a_first_attempt_without_a_permit_touches_no_quota(strategy, clock):
-    """The first attempt had paid nothing, so nothing comes back, and no bucket is made for it."""
-    strategy.limiter("a").record_response(throttled=True)
-    token = strategy.acquire_initial_retry_token(token_scope="a")
-    with pytest.raises(RetryError):
-        strategy.send_permit(token=token, deadline=clock.now())
-    assert dict(strategy.snapshot().buckets) == {}
-
-
-def test_a_quota_that_was_switched_off_meanwhile_gets_nothing_back(clock):
-    """A subclass may say so at any time; the permit is refused all the same."""
-
-    class Switched(AdaptiveRetryStrategy):
-        quota = TokenBucket(100)
-
-        def bucket(self, token_scope=None):
-            return self.quota
-
-    strategy = Switched(clock=clock)
-    token = throttle(strategy)
-    strategy.quota = None
-    with pytest.raises(RetryError, match="no send permit"):
-        strategy.send_permit(token=token, deadline=clock.now())
-    assert Switched.quota.available == 95
-
-
 def test_what_a_refused_retry_had_taken_is_no_longer_out(clock):
     """The tokens of a refused retry come back once; dropping the token afterwards changes nothing."""
     strategy = AdaptiveRetryStrategy(clock=clock, quota=TokenBucket(100, on_empty="wait", clock=clock))
@@ -515,44 +434,9 @@ def test_what_a_refused_retry_had_taken_is_no_longer_out(clock):
     assert (bucket.available, bucket._line._outstanding, list(bucket._line._lost)) == (100, 0, [])
 
 
-def test_of_two_idle_limiters_the_longest_unused_goes(strategy, clock):
-    """Used is who had a response, also where that did not pass through the table; who goes is told."""
-    strategy._limiters._limit = 2
-    one, other = strategy.limiter("one"), strategy.limiter("other")
-    clock.advance(1)
-    one.record_response(throttled=False)
-    strategy.limiter("third")
-    assert (one.retired, other.retired) == (False, True)
-
-
 def test_a_limiter_that_was_throttled_is_not_given_up(strategy):
     """A new one would let the client loose; the newcomers share one."""
-    strategy._limiters._limit = 1
+    strategy.scopes._limit = 1
     throttle(strategy, "a")
     assert strategy.limiter("b") is strategy.limiter("c") is not strategy.limiter("a")
-    assert not strategy.limiter("a").retired
-
-
-class Counting(ClientRateLimiter):
-    """A limiter of one's own, which is told of each response."""
-
-    told = 0
-
-    def record_response(self, throttled):
-        self.told += 1
-        super().record_response(throttled)
-
-
-def test_a_limiter_of_ones_own_is_told_of_each_first_try(clock):
-    """A foreign limiter is told of each first try, even where the rate is steady."""
-    limiter = Counting(clock=clock)
-
-    class Own(AdaptiveRetryStrategy):
-        def limiter(self, token_scope=None):
-            return limiter
-
-    adapter = scripted(*[200] * 9, strategy=Own(clock=clock), clock=clock)
-    for _ in range(9):
-        send(adapter)
-        clock.advance(0.2)
-    assert limiter.told == 9
+    assert strategy.limiter("a").enabled
