@@ -432,8 +432,8 @@ class PricedQuota:
         return self.bucket.snapshot()
 
 
-def quota_maker(quota: Any, config: RetryConfig, clock: Clock) -> MakeQuota | None:
-    """Return the maker of priced quotas that a config asks for; None: it asks for another kind.
+def quota_maker(quota: Any, config: RetryConfig, clock: Clock) -> MakeQuota:
+    """Return the maker of priced quotas that a config asks for.
 
     :param quota: a number of tokens, a bucket, or a function that returns one for the name of a scope.
     """
@@ -442,8 +442,6 @@ def quota_maker(quota: Any, config: RetryConfig, clock: Clock) -> MakeQuota | No
         return lambda name, now: PricedQuota(TokenBucket(quota, clock=clock), price_of)
     if isinstance(quota, RetryQuota):
         return lambda name, now: PricedQuota(quota, price_of, is_shared=True)
-    if not callable(quota):
-        return None
 
     def of_scope(name: str | None, now: float) -> Quota:
         bucket: object = quota(NO_SCOPE if name is None else name)  # it is the program's, so it may be anything

@@ -13,11 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from requests_smithy_retry import RetryAdapter, RetryQuota, StandardRetryStrategy, TokenBucket, TokenBucketSnapshot
+from requests_smithy_retry import RetryAdapter, RetryQuota, TokenBucket, TokenBucketSnapshot
 from requests_smithy_retry.checks import safe_repr
-from requests_smithy_retry.smithy.buckets import is_full
-from requests_smithy_retry.core.line import Failure, Go, Terms
-from requests_smithy_retry.quotas.scope_quota import PricedQuota
+from requests_smithy_retry.smithy.buckets import InLine, PricedQuota
 from requests_smithy_retry.testing.clock import FakeClock
 
 
@@ -26,11 +24,6 @@ def test_it_starts_full_and_takes_all_or_nothing():
     bucket = TokenBucket(20)
     assert (bucket.acquire(14), bucket.acquire(14), bucket.acquire(6)) == (True, False, True)
     assert bucket.available == 0
-
-
-def test_the_default_capacity_is_500():
-    """Contract 6.2."""
-    assert TokenBucket().snapshot() == TokenBucketSnapshot(500, 500)
 
 
 @pytest.mark.parametrize("amount", [-1, -0.5, math.nan, -math.inf, math.inf, 10**400, "1", None, True])
@@ -68,27 +61,19 @@ def test_a_full_bucket_is_given_nothing_and_takes_no_lock(method):
     assert bucket.available == 10
 
 
-@pytest.mark.parametrize("method", ["release", "reward"])
-def test_what_is_given_back_is_there(method):
-    """In a bucket without waiters, ``release`` and ``reward`` are the same."""
-    bucket = TokenBucket(10, initial=0)
-    getattr(bucket, method)(4)
-    assert bucket.available == 4
-
-
-@pytest.mark.parametrize("method", ["release", "reward"])
-def test_too_much_given_back_fills_it_and_no_more(method):
-    """A bucket without refill does not exceed its capacity, either."""
-    bucket = TokenBucket(10, initial=9)
-    getattr(bucket, method)(4)
-    assert bucket.available == 10
-
-
 def test_writing_off_changes_nothing_where_nobody_waits():
-    """The tokens are gone already."""
+    """The tokens are gone already, and a place that nobody took is none."""
     bucket = TokenBucket(10, initial=3)
     bucket.write_off(5)
     assert bucket.available == 3
+    waiting = TokenBucket(10, on_empty="wait")
+    InLine(waiting, 1, None).leave(0.0)
+    assert waiting.available == 10
+
+
+def test_nothing_is_known_of_outages():
+    """A plain bucket has no line."""
+    assert 0 == PricedQuota(TokenBucket(), lambda reason: 14).gave_up(is_outage=True)
 
 
 def test_it_refills_with_time():
@@ -103,32 +88,6 @@ def test_it_refills_with_time():
     clock.advance(1)
     bucket.release(1)
     assert bucket.available == 3
-
-
-def test_the_refill_begins_when_the_bucket_is_made():
-    """The time before does not count, however late it is on the clock."""
-    clock = FakeClock()
-    clock.advance(1_000)
-    bucket = TokenBucket(10, initial=0, refill_rate=2, clock=clock)
-    assert bucket.available == 0
-    clock.advance(1)
-    assert bucket.available == 2
-
-
-def test_without_a_refill_the_clock_is_not_asked():
-    """A retry costs no look at the time where time brings nothing."""
-    clock = FakeClock()
-    bucket = TokenBucket(10, clock=clock)
-    clock.now = None
-    assert bucket.acquire(4)
-    bucket.release(4)
-    assert bucket.available == 10
-
-
-def test_a_shallow_copy_is_on_the_same_clock():
-    """A copy is on the original's clock, so that a test's clock drives both."""
-    clock = FakeClock()
-    assert copy.copy(TokenBucket(10, clock=clock)).clock is clock
 
 
 def test_looking_takes_no_lock_where_nothing_refills():
@@ -193,6 +152,7 @@ RATE = "a finite number of tokens per second, 0 or more, is allowed"
         ({"initial": "5"}, UP_TO),
         ({"refill_rate": -1}, RATE),
         ({"refill_rate": math.inf}, RATE),
+        ({"success_reward": -1}, "a finite number of tokens, 0 or more, is allowed"),
         ({"on_empty": "sleep"}, "'fail' or 'wait' is allowed"),
     ],
 )
@@ -207,13 +167,6 @@ def test_it_may_begin_with_anything_up_to_full():
     """A bucket may begin with any level from 0 to its capacity; its snapshot says so, and that it is in memory."""
     held = [TokenBucket(20, initial=initial).snapshot() for initial in (0, 7, 20)]
     assert [TokenBucketSnapshot(20, initial, "memory") for initial in (0, 7, 20)] == held
-
-
-def test_an_empty_bucket_is_a_bucket():
-    """Capacity 0: nothing can be had, and it is full."""
-    bucket = TokenBucket(0)
-    assert not bucket.acquire(1)
-    assert is_full(bucket)
 
 
 COPIES = [copy.copy, copy.deepcopy, lambda item: pickle.loads(pickle.dumps(item))]
@@ -312,45 +265,3 @@ def test_128_threads_take_each_token_once():
         thread.join(60)
     assert len(granted) == 128
     assert sum(granted) == 1_000 - bucket.available
-
-
-class Broken(Exception):
-    """A passing fault of plain code."""
-
-    is_retry_safe = True
-    retry_after = None
-    is_throttling_error = False
-    is_timeout_error = False
-
-
-def test_128_threads_of_operations_leave_a_strategys_bucket_right():
-    """Each operation fails once, then succeeds: its tokens come back, and at the end the bucket is full."""
-    strategy = StandardRetryStrategy(clock=FakeClock(), quota=500)
-    refused: list[Exception] = []
-
-    def work() -> None:
-        for _ in range(5):
-            token = strategy.acquire_initial_retry_token(token_scope="a")
-            try:
-                token = strategy.refresh_retry_token_for_retry(token_to_renew=token, error=Broken())
-            except Exception as error:
-                refused.append(error)
-            else:
-                strategy.record_success(token=token)
-
-    threads = [threading.Thread(target=work) for _ in range(128)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert strategy.bucket("a").available == 500
-    assert {type(error).__name__ for error in refused} <= {"RetryError"}
-
-
-def test_what_an_answered_poll_gave_back_comes_back_once():
-    """The success that ends a poll gives back nothing of a retry that an answer before it gave back."""
-    quota = PricedQuota(TokenBucket(100, initial=50))
-    go = quota.failed(quota.begin(), Terms(), Failure(14))
-    assert isinstance(go, Go)
-    quota.succeeded(quota.answered(go.standing), Terms())
-    assert 50 == quota.plain.available

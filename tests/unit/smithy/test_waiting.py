@@ -6,94 +6,18 @@ import gc
 import os
 import random
 import threading
-import time
+from typing import Any
 
 import pytest
 
-from requests_smithy_retry import Outcome, RetryContext, RetryError, StandardRetryStrategy, StopReason, TokenBucket
-from requests_smithy_retry.quotas import scope_quota
-from requests_smithy_retry.smithy.buckets import Loan, loan_of
-from requests_smithy_retry.core.line import Failure, Go, Refusal, Refused, Terms
-from requests_smithy_retry.quotas.scope_quota import PricedQuota
-from requests_smithy_retry.core.scope import FORGET_AFTER, MAX_SCOPES
+from requests_smithy_retry import RetryError, StandardRetryStrategy, StopReason, TokenBucket
+from requests_smithy_retry.clock import wait_in
+from requests_smithy_retry.core.line import Failure, Standing, Terms
+from requests_smithy_retry.core.steps import Join, Refused
+from requests_smithy_retry.smithy.buckets import Loan, PricedQuota
 from requests_smithy_retry.testing.clock import FakeClock
-from tests.unit.core.test_strategy import Safe, refresh
-
-GIVE_UP = 120.0
-PAUSE = threading.Event()
-
-
-class Director:
-    """One fake clock for many threads: time moves on when all of them rest, to the end of the next rest."""
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._time = 0.0
-        self._resting: dict[threading.Condition, tuple[float, int]] = {}
-        self._number = 0
-        self.busy = 0
-
-    def now(self) -> float:
-        return self._time
-
-    wall = now
-
-    def sleep(self, seconds: float) -> None:
-        raise AssertionError("nobody sleeps with the lock held")
-
-    def wait(self, condition: threading.Condition, seconds: float) -> None:
-        with self._lock:
-            self._number += 1
-            self._resting[condition] = (self._time + seconds, self._number)
-            self.busy -= 1
-        condition.wait(GIVE_UP)
-        with self._lock:
-            del self._resting[condition]
-            self.busy += 1
-
-    def start(self, target, *arguments) -> threading.Thread:
-        """Start a thread and wait until it rests or is done."""
-
-        def run() -> None:
-            try:
-                target(*arguments)
-            finally:
-                with self._lock:
-                    self.busy -= 1
-
-        with self._lock:
-            self.busy += 1
-        thread = threading.Thread(target=run, daemon=True)
-        thread.start()
-        self.settle()
-        return thread
-
-    def settle(self) -> None:
-        """Wait, in real time, until nobody is busy any more."""
-        end = time.monotonic() + GIVE_UP
-        calm = 0
-        while calm < 3:
-            assert time.monotonic() < end, "somebody hangs"
-            PAUSE.wait(0.0005)
-            with self._lock:
-                calm = calm + 1 if self.busy == 0 and not self._woken() else 0
-
-    def _woken(self) -> bool:
-        """Return True if a thread was notified by another one and has not come back yet."""
-        return not all(each._waiters for each in self._resting)
-
-    def run_until(self, end: float) -> None:
-        """Let time pass, stopping wherever a rest ends."""
-        while True:
-            self.settle()
-            with self._lock:
-                due = min(self._resting.items(), key=lambda item: item[1], default=None)
-                if due is None or due[1][0] > end:
-                    self._time = end
-                    return
-                self._time = max(self._time, due[1][0])
-            with due[0]:
-                due[0].notify()
+from tests.unit.core.director import GIVE_UP, PAUSE, Director
+from tests.unit.core.test_strategy import Safe, in_context, refresh
 
 
 @pytest.fixture
@@ -101,8 +25,10 @@ def director():
     return Director()
 
 
-def begin(of, scope):
-    return of.acquire_initial_retry_token(token_scope=scope)
+def fail(strategy, token=None):
+    """Fail one more attempt of an operation, and return its next token."""
+    token = token or strategy.acquire_initial_retry_token()
+    return refresh(strategy, token)
 
 
 def waiters(director, bucket, *wanted, deadline=None):
@@ -307,7 +233,7 @@ def test_a_dropped_loan_is_noticed_before_long(director):
     """A token that is dropped without being settled delays nobody for more than a second."""
     bucket = TokenBucket(5, on_empty="wait", clock=director)
     assert bucket.acquire(5)
-    loan = loan_of(bucket, 5)
+    loan = Loan(bucket._line, bucket, 5)
     said = waiters(director, bucket, 3)
     director.run_until(0.5)
     del loan
@@ -320,47 +246,11 @@ def test_what_was_dropped_before_is_not_waited_for():
     """An operation that comes after the drop is refused at once."""
     bucket = TokenBucket(5, on_empty="wait", clock=FakeClock())
     assert bucket.acquire(5)
-    loan = loan_of(bucket, 5)
+    loan = Loan(bucket._line, bucket, 5)
     del loan
     gc.collect()
     assert not bucket.acquire(3, deadline=bucket.clock.now() + 9)
     assert bucket.clock.sleeps == []
-
-
-def test_a_loan_comes_back_or_is_written_off_once():
-    """Doing it again, or dropping it afterwards, changes nothing."""
-    bucket = TokenBucket(5, on_empty="wait", clock=FakeClock())
-    bucket.acquire(4)
-    loan = loan_of(bucket, 2)
-    assert isinstance(loan, Loan)
-    loan.write_off()
-    loan.write_off()
-    assert bucket._line._outstanding == 2
-    returned = loan_of(bucket, 2)
-    returned.give_back()
-    returned.give_back()
-    assert (bucket._line._outstanding, bucket.available) == (0, 3)
-    del loan, returned
-    gc.collect()
-    assert list(bucket._line._lost) == []
-    assert loan_of(TokenBucket(5), 2) is None
-    assert loan_of(object(), 2) is None  # a foreign bucket, which has no line either
-
-
-def test_tokens_come_back_to_the_bucket_that_they_were_taken_from():
-    """After a scope that shared the newcomers' bucket got its own, no token stays missing from the other one."""
-    clock = FakeClock()
-    of = StandardRetryStrategy(clock=clock, quota=lambda _: TokenBucket(20, on_empty="wait", clock=clock))
-    for number in range(MAX_SCOPES):
-        refresh(of, begin(of, f"gone {number}"), Safe())
-    token = refresh(of, begin(of, "late"), Safe())
-    overflow = of.bucket("late")
-    clock.advance(FORGET_AFTER - 1)
-    assert overflow is of.bucket("later")
-    clock.advance(1)
-    assert overflow is not of.bucket("late")
-    of.record_success(token=token)
-    assert (20, 20, 0) == (of.bucket("late").available, overflow.available, overflow._line._outstanding)
 
 
 def test_a_reward_is_no_return(director):
@@ -373,14 +263,6 @@ def test_a_reward_is_no_return(director):
     director.run_until(1)
     assert said == [(2, True, 0.0)]
     assert bucket._line._outstanding == 7
-
-
-def test_on_a_clock_that_only_sleeps_the_wait_is_slept():
-    """A test's clock need not know conditions; the lock is free meanwhile."""
-    clock = FakeClock()
-    bucket = TokenBucket(10, initial=0, refill_rate=2, on_empty="wait", clock=clock)
-    assert bucket.acquire(5)
-    assert clock.sleeps == [2.5]
 
 
 class Interrupting(FakeClock):
@@ -399,47 +281,13 @@ def test_an_interrupt_leaves_the_line_in_order():
     bucket = TokenBucket(10, initial=0, refill_rate=1, on_empty="wait", clock=clock)
     with pytest.raises(KeyboardInterrupt):
         bucket.acquire(5)
-    assert not bucket._line._line
+    assert not bucket._line.places
     clock.before = lambda: clock.advance(7)
     with pytest.raises(KeyboardInterrupt):
         bucket.acquire(5)
-    assert not bucket._line._line
+    assert not bucket._line.places
     assert bucket._line._outstanding == 0
     assert bucket.available == 7
-
-
-def test_who_is_interrupted_before_it_is_in_line_leaves_nothing_there():
-    """The next one is served at once."""
-
-    class Interrupted(list):
-        def append(self, waiter):
-            raise KeyboardInterrupt
-
-    bucket = TokenBucket(10, on_empty="wait", clock=FakeClock())
-    line = bucket._line
-    usual, line._line = line._line, Interrupted()
-    with pytest.raises(KeyboardInterrupt):
-        bucket.acquire(5)
-    line._line = usual
-    assert bucket.acquire(10)
-
-
-def test_tokens_put_back_after_an_interrupt_do_not_overfill_the_bucket():
-    """Tokens that are put back are dropped if others have filled the bucket meanwhile."""
-
-    class Filling(FakeClock):
-        def wait(self, condition, seconds):
-            condition.release()
-            bucket.release(5)
-            bucket.reward(10)
-            condition.acquire()
-            raise KeyboardInterrupt
-
-    bucket = TokenBucket(10, on_empty="wait", clock=Filling())
-    assert bucket.acquire(10)
-    with pytest.raises(KeyboardInterrupt):
-        bucket.acquire(5)
-    assert bucket.available == 10
 
 
 def test_real_threads_all_get_through_and_nobody_is_overtaken():
@@ -452,7 +300,7 @@ def test_real_threads_all_get_through_and_nobody_is_overtaken():
             super().remove(waiter)
             served.append(waiter.amount)
 
-    bucket._line._line = Line()
+    bucket._line.places = Line()
     amounts = [2 + number / 100 for number in range(16)]
     said: list[bool] = []
     threads = []
@@ -460,7 +308,7 @@ def test_real_threads_all_get_through_and_nobody_is_overtaken():
         thread = threading.Thread(target=lambda amount=amount: said.append(bucket.acquire(amount)))
         thread.start()
         threads.append(thread)
-        while len(bucket._line._line) + len(served) <= number:
+        while len(bucket._line.places) + len(served) <= number:
             PAUSE.wait(0.0001)
     for thread in threads:
         thread.join(GIVE_UP)
@@ -499,7 +347,7 @@ def test_a_child_inherits_neither_the_lock_nor_the_line():
     assert bucket.acquire(8)
     thread = threading.Thread(target=bucket.acquire, args=(10,))
     thread.start()
-    while not bucket._line._line:
+    while not bucket._line.places:
         PAUSE.wait(0.001)
     with bucket._lock:
         pid = os.fork()
@@ -510,21 +358,6 @@ def test_a_child_inherits_neither_the_lock_nor_the_line():
     bucket.release(8)
     thread.join(GIVE_UP)
     assert not thread.is_alive()
-
-
-class Broken(Exception):
-    """A passing fault of plain code."""
-
-    is_retry_safe = True
-    retry_after = None
-    is_throttling_error = False
-    is_timeout_error = False
-
-
-def fail(strategy, token=None):
-    """Fail one more attempt of an operation, and return its next token."""
-    token = token or strategy.acquire_initial_retry_token()
-    return strategy.refresh_retry_token_for_retry(token_to_renew=token, error=Broken())
 
 
 def test_token_refresh_waits_on_the_bucket():
@@ -597,8 +430,7 @@ def test_the_wait_for_tokens_leaves_time_for_the_backoff():
         bucket = TokenBucket(20, refill_rate=4, on_empty="wait", clock=clock)
         strategy = StandardRetryStrategy(clock=clock, quota=bucket, jitter="none", initial_backoff=1)
         token = fail(strategy)
-        error = Broken()
-        error.retry_context = RetryContext(Outcome(error=error), deadline=clock.now() + left)
+        error = in_context(Safe(), deadline=clock.now() + left)
         if granted:
             strategy.refresh_retry_token_for_retry(token_to_renew=token, error=error)
         else:
@@ -607,99 +439,67 @@ def test_the_wait_for_tokens_leaves_time_for_the_backoff():
         assert clock.sleeps == ([2.0] if granted else [])
 
 
+def paid(quota: PricedQuota, clock: FakeClock, price: float, deadline: float | None) -> tuple[int, Any]:
+    """Have a quota decide; the number of waits before which the response was let go, and the answer."""
+    failure: Any = Failure(reason=price, verdict="why")  # type: ignore[arg-type]
+    steps, answer, number = quota.pay(Standing(0.0), Terms(deadline=deadline), failure, 0.0), None, 0
+    while True:
+        try:
+            step = steps.send(answer)
+        except StopIteration as ended:
+            return number, ended.value
+        assert isinstance(step, Join)
+        number += step.verdict is not None
+        answer = wait_in(step.place, clock)
+
+
 @pytest.mark.parametrize(
     ("price", "initial", "refill_rate", "out", "deadline", "expected"),
     [
-        (10, 10, 0, 0, None, (0, 0.0, None)),
-        (10, 4, 2, 0, None, (1, 3.0, None)),
-        (10, 4, 2, 0, 3, (1, 3.0, None)),
-        (10, 4, 2, 0, 2.9, (0, 0.0, Refusal.EMPTY)),
-        (10, 4, 0, 0, None, (0, 0.0, Refusal.EMPTY)),
-        (30, 20, 2, 0, None, (0, 0.0, Refusal.EMPTY)),
-        (10, 10, 0, 10, 5, (1, 5.0, Refusal.EMPTY)),
-        (10, 10, 0, 10, 0, (0, 0.0, Refusal.EMPTY)),
+        (10, 10, 0, 0, None, (0, 0.0, True)),
+        (10, 4, 2, 0, None, (1, 3.0, True)),
+        (10, 4, 2, 0, 3, (1, 3.0, True)),
+        (10, 4, 2, 0, 2.9, (0, 0.0, False)),
+        (10, 4, 0, 0, None, (0, 0.0, False)),
+        (30, 20, 2, 0, None, (0, 0.0, False)),
+        (10, 10, 0, 10, 5, (1, 5.0, False)),
+        (10, 10, 0, 10, 0, (0, 0.0, False)),
     ],
     ids=["enough", "refill", "just in time", "too late", "hopeless", "too large", "others have it", "no time"],
 )
-def test_what_an_operation_holds_is_let_go_only_where_it_waits(
-    price: float,
-    initial: float,
-    refill_rate: float,
-    out: float,
-    deadline: float | None,
-    expected: tuple[int, float, Refusal | None],
-) -> None:
+def test_what_an_operation_holds_is_let_go_only_where_it_waits(price, initial, refill_rate, out, deadline, expected):
     """It is let go before the wait, since who has the tokens may need it; a refusal at once leaves it."""
     clock = FakeClock()
     bucket = TokenBucket(20, initial=initial, refill_rate=refill_rate, on_empty="wait", clock=clock)
     assert not out or bucket.acquire(out)
-    asked: list[float] = []
-
-    def let_go() -> bool:
-        asked.append(clock.now())
-        return True
-
-    quota, began = PricedQuota(bucket), clock.now()
-    terms = Terms(deadline=None if deadline is None else began + deadline)
-    seen = quota.failed(quota.begin(), terms, Failure(price=price), before_waiting=let_go)
-    reason = seen.reason if isinstance(seen, Refused) else None
-    assert expected == (len(asked), pytest.approx(clock.now() - began), reason)
-    assert [began] * len(asked) == asked
+    quota = PricedQuota(bucket, lambda reason: reason)  # type: ignore[arg-type, return-value]
+    number, seen = paid(quota, clock, price, deadline)
+    assert expected == (number, pytest.approx(clock.now()), not isinstance(seen, Refused))
 
 
-def test_what_cannot_be_let_go_is_not_waited_with() -> None:
-    """The operation ends with its response, as before the line of the payoff quota, and takes nothing."""
-    clock = FakeClock()
-    bucket = TokenBucket(20, initial=4, refill_rate=2, on_empty="wait", clock=clock)
-    quota = PricedQuota(bucket)
-    assert Refused(Refusal.HELD) == quota.failed(quota.begin(), Terms(), Failure(10), before_waiting=lambda: False)
-    assert (4, []) == (bucket.available, clock.sleeps)
+def test_who_cannot_wait_with_its_response_takes_nothing():
+    """The driver's refusal is the quota's."""
+    bucket = TokenBucket(20, initial=4, refill_rate=2, on_empty="wait", clock=FakeClock())
+    quota = PricedQuota(bucket, lambda reason: 10)
+    steps = quota.pay(Standing(0.0), Terms(), Failure(reason="why"), 0.0)  # type: ignore[arg-type]
+    assert isinstance(next(steps), Join)
+    with pytest.raises(StopIteration) as ended:
+        steps.send(Refused(StopReason.QUOTA_EXCEEDED, 0.0, "too long"))
+    assert (Refused(StopReason.QUOTA_EXCEEDED, 0.0, "too long"), 4) == (ended.value.value, bucket.available)
 
 
-def test_tokens_that_come_back_while_a_response_is_let_go_are_taken_at_once() -> None:
-    """Nobody's tokens are out any more then, so nobody would be waited for."""
-    clock = FakeClock()
-    bucket = TokenBucket(20, initial=10, on_empty="wait", clock=clock)
-    assert bucket.acquire(10)
-    quota = PricedQuota(bucket)
-
-    def let_go() -> bool:
-        bucket.release(10)
-        return bucket.may_come(10, clock.now())
-
-    assert isinstance(quota.failed(quota.begin(), Terms(), Failure(10), before_waiting=let_go), Go)
-    assert (False, False) == (bucket.may_come(10, None), TokenBucket(20).may_come(10, None))
-
-
-@pytest.mark.parametrize("where", ["loan_of", "replace"])
-def test_tokens_that_an_interrupted_operation_has_not_got_yet_are_written_off(
-    monkeypatch: pytest.MonkeyPatch, where: str
-) -> None:
-    """Otherwise those who come next wait for them, as long as the exception is kept or even for ever."""
-    clock = FakeClock()
-    bucket = TokenBucket(20, on_empty="wait", clock=clock)
-    quota = PricedQuota(bucket)
-
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(scope_quota, where, interrupted)
-        with pytest.raises(KeyboardInterrupt) as kept:
-            quota.failed(quota.begin(), Terms(), Failure(20))
-    assert (False, [], KeyboardInterrupt) == (bucket.acquire(20, deadline=clock.now() + 60), clock.sleeps, kept.type)
-    Loan.__new__(Loan).__del__()  # one that was interrupted while it was made
-
-
-def test_an_interruption_before_a_payment_writes_nothing_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tokens that other operations have taken are still out."""
-    bucket = TokenBucket(20, on_empty="wait", clock=FakeClock())
-    assert bucket.acquire(20)
-    quota = PricedQuota(bucket)
-
-    def interrupted() -> bool:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        quota.failed(quota.begin(), Terms(), Failure(20), before_waiting=interrupted)
-    assert bucket.may_come(20, None)
+def test_a_loan_comes_back_or_is_written_off_once():
+    """Doing it again, or dropping it afterwards, changes nothing; nor does one that was interrupted in the making."""
+    bucket = TokenBucket(5, on_empty="wait", clock=FakeClock())
+    bucket.acquire(4)
+    lost, returned = Loan(bucket._line, bucket, 2), Loan(bucket._line, bucket, 2)
+    lost.write_off()
+    lost.write_off()
+    assert bucket.may_come(3, None)
+    returned.give_back()
+    returned.give_back()
+    del lost, returned
+    Loan.__new__(Loan).__del__()
+    gc.collect()
+    assert (3, False) == (bucket.available, bucket.may_come(4, None))
+    assert not TokenBucket(20).may_come(10, None)
