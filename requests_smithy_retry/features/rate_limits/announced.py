@@ -180,6 +180,7 @@ def parse_reset(text: str, now: float) -> float | None:
 def _iso_date(text: str) -> float | None:
     """Return the seconds since the epoch of a date of RFC 3339, which has a time zone."""
     try:
+        text = re.sub(r"\.\d+", lambda digits: digits[0].ljust(7, "0")[:7], text)  # as many as Python 3.10 reads
         date = datetime.fromisoformat(text.upper().replace("Z", "+00:00"))
         return None if date.tzinfo is None else date.timestamp()
     except (ValueError, OverflowError):

@@ -46,7 +46,7 @@ def test_a_place_too_many_fails_no_request() -> None:
     pool: Any = preparing(HTTPConnectionPool, waits=True)("name.test", maxsize=1, block=True)
     connection = Closable()
     pool._put_conn(connection)
-    assert ([None], True) == (pool.pool.queue, connection.is_closed)
+    assert ([None], True) == (list(pool.pool.queue), connection.is_closed)
 
 
 def test_a_socket_that_no_connection_has_yet_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
