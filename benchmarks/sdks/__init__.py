@@ -1,1 +1,0 @@
-"""Does it work for the SDKs that people have? Emulated services, real clients, one trouble at a time."""
