@@ -409,7 +409,7 @@ class _Operation:
 
     def run(self, has_begun: bool) -> Response:
         """Take the machine's steps to the end, and hand over the last attempt's own response or exception."""
-        first, foreign = None, self.foreign
+        first, foreign, limits = None, self.foreign, self.call.limits
         if has_begun:
             first = self._outcome()
         elif foreign is None:
@@ -421,7 +421,7 @@ class _Operation:
             _Gates(self),
             tuple(mend for mend in [remedy(self.call) for remedy in self.plan.remedies] if mend is not None),
             None if foreign is None else foreign.judge,
-            0.0 if foreign is None else foreign.wait,
+            0.0 if foreign is None else foreign.first_wait(None if limits is None else limits.at, self.began),
         )
         answer: Any = None
         this_thread.tried = self.tried

@@ -45,16 +45,23 @@ class ForeignOperation:
         self.strategy = strategy
         self.fold = fold
         self.sees_successes = sees_successes
-        self.wait = 0.0
-        """Seconds before the first attempt."""
+        self._wait = 0.0
         self._token: Any = None
         self._refusal: RetryError | None = None
         try:
             self._token = strategy.acquire_initial_retry_token(token_scope=scope)
-            self.wait = delay_of(self._token, strategy)
+            self._wait = delay_of(self._token, strategy)
         except RetryError as refusal:
             # The first attempt is made all the same, and it will be the only one (contract 2.1).
             self._refusal = refusal
+
+    def first_wait(self, deadline: float | None, now: float) -> float:
+        """Return the seconds before the first attempt. Where they would not end in time, it is made at once, alone."""
+        if deadline is None or now + self._wait < deadline or not self._wait:
+            return self._wait
+        why = f"the first wait of {self._wait:.3g} s would not end in time"
+        self._refusal = RetryError(why, stop_reason=StopReason.DEADLINE)
+        return 0.0
 
     def judge(self, context: Context, progress: Progress, outcome: Outcome) -> Judging:
         """Decide what follows an attempt, as :func:`judged` does."""

@@ -9,7 +9,7 @@ import requests
 from hypothesis import given
 from hypothesis import strategies as st
 
-from requests_smithy_retry.sending.resuming import Piece, Resumable, content_range, resumable
+from requests_smithy_retry.features.resume.rules import Piece, Resumable, content_range, resumable
 from tests.support import prepare
 
 OLD, DATE = "Sun, 06 Nov 1994 08:48:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT"

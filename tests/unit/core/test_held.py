@@ -19,14 +19,13 @@ from urllib3 import HTTPConnectionPool
 from requests_smithy_retry import Outcome, RetryAction, RetryAdapter, classifier
 from requests_smithy_retry.config.retry_config import RetryConfig
 from requests_smithy_retry.config.retry_options import NOTHING
-from requests_smithy_retry.sending import attempt as discarded
-from requests_smithy_retry.sending.attempt import Attempt, Call, as_requests_error, let_go
-from requests_smithy_retry.sending.replay import BodyChanged
-from requests_smithy_retry.sending.time_limits import TimeLimits
+from requests_smithy_retry.core import held as module
+from requests_smithy_retry.core.held import Held, let_go
+from requests_smithy_retry.core.time_limits import TimeLimits
 from requests_smithy_retry.testing import CutBody, FaultServer, Reply
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.wire.state import this_thread
-from tests.support import prepare, read_timeout
+from tests.support import prepare
 from tests.unit.wire.support import session
 
 pytestmark = pytest.mark.real_time
@@ -34,18 +33,15 @@ pytestmark = pytest.mark.real_time
 LONG = b"a line of a long body\n" * 20_000
 
 
-def call_of(request: requests.PreparedRequest, limits: TimeLimits | None = None, *, stream: bool = False) -> Call:
-    return Call(RetryConfig(), request, stream, None, {}, limits=limits)
+def examined(response: requests.Response, *, stream: bool, limits: TimeLimits | None = None) -> Held:
+    held = Held(stream, limits)
+    held.response = response
+    held.examine(response.request)
+    return held
 
 
-def examined(response: requests.Response, *, stream: bool, limits: TimeLimits | None = None) -> Attempt:
-    made = Attempt(0.0, response)
-    made.examine(call_of(response.request, limits, stream=stream))
-    return made
-
-
-def discard(made: Attempt, *, keep: bool) -> None:
-    made.discard(keep=keep, may_be_refused=False)
+def discard(held: Held, *, keep: bool) -> None:
+    held.discard(keep=keep, may_be_last=False)
 
 
 def unread(server: FaultServer, made: requests.Session) -> requests.Response:
@@ -212,7 +208,7 @@ def test_of_a_long_answer_the_beginning_is_enough() -> None:
         assert answer.peeked is not None
         assert LONG.startswith(answer.peeked.prefix)
         assert len(answer.peeked.prefix) == 65_536
-        assert not answer.read_rest()
+        assert not answer.read_on()
         assert answer.response is not None
         assert answer.response.content == LONG
         answer.close()
@@ -246,7 +242,7 @@ def test_a_coding_that_does_not_end_is_the_attempts_failure() -> None:
     cut = gzip.compress(b"x" * 1000)[:-10]
     with FaultServer(Reply(500, {"Content-Encoding": "gzip"}, cut)) as server, session(max_attempts=1) as made:
         answer = examined(unread(server, made), stream=False)
-        assert answer.read_rest()
+        assert answer.read_on()
         assert type(answer.error) is requests.exceptions.ContentDecodingError
         answer.close()
 
@@ -264,24 +260,6 @@ def test_whatever_goes_wrong_in_a_body_is_named_as_requests_names_it() -> None:
     error: Any = examined(response, stream=False).error
     assert type(error) is requests.exceptions.ChunkedEncodingError
     assert (str(error), error.request) == ("odd", response.request)
-
-
-def test_what_goes_wrong_before_there_is_a_body_keeps_its_name() -> None:
-    """An error before there is a response may be a bug of the caller's own, so it stays as it is."""
-    bug = ValueError("odd")
-    assert as_requests_error(bug, None, call_of(prepare())) is bug
-
-
-def test_time_that_is_up_is_named_as_requests_names_it() -> None:
-    """The exception is a ReadTimeout of requests, with the caller's request."""
-    clock, request = FakeClock(), prepare()
-    bound = TimeLimits(RetryConfig(operation_timeout=1), NOTHING, clock)
-    bound.begin(None)
-    clock.advance(1)
-    error: Any = as_requests_error(read_timeout().args[0], None, call_of(request, bound))
-    this_thread.deadline = bound.outer
-    assert type(error) is requests.exceptions.ReadTimeout
-    assert error.request is request
 
 
 @pytest.mark.parametrize(("body", "expected", "kept"), [(b"why", b"why", 1), (b"x" * 300_000, b"", 0)])
@@ -368,7 +346,7 @@ def test_the_connections_of_others_stay_open() -> None:
 
 def test_a_pool_whose_lock_was_left_taken_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """A signal that hits a queue leaves its lock taken; its exception is not to be held up by that."""
-    monkeypatch.setattr(discarded, "MUTEX_SECONDS", 0.01)
+    monkeypatch.setattr(module, "MUTEX_SECONDS", 0.01)
     with FaultServer(Reply(body=b"fine")) as server, requests.Session() as session:
         session.mount("http://", RetryAdapter())
         response = session.get(server.url)
@@ -433,14 +411,6 @@ def test_a_recorded_response_without_a_pool_is_closed() -> None:
     closed = []
     let_go(SimpleNamespace(_connection=object(), close=lambda: closed.append(True)), keep=True)
     assert closed == [True]
-
-
-def test_a_body_that_changed_is_named_as_requests_names_it() -> None:
-    """The caller meets only exceptions of requests, in the body's own words."""
-    request = prepare("POST")
-    error: Any = as_requests_error(BodyChanged("less than before"), None, call_of(request))
-    assert type(error) is requests.exceptions.UnrewindableBodyError
-    assert (str(error), error.request) == ("less than before", request)
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -24,7 +24,7 @@ from requests_smithy_retry import (
     retry_history,
     retry_options,
 )
-from requests_smithy_retry.sending.replay import BodyChanged
+from requests_smithy_retry.core.replay import BodyChanged
 from requests_smithy_retry.testing import CutBody, FaultServer, Reply, refusing_port
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.support import URL, ScriptedAdapter, ScriptedTransport, prepare, reset_error, scripted, send, session_with

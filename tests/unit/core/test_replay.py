@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from requests.auth import HTTPDigestAuth
 
 from requests_smithy_retry import StopReason, retry_history
-from requests_smithy_retry.sending.replay import Body, BodyChanged, ReplayGuard, is_bytes_like, is_unstarted
+from requests_smithy_retry.core.replay import Body, BodyChanged, ReplayGuard, is_bytes_like, is_unstarted
 from requests_smithy_retry.testing import FaultServer, Reply
 from tests.support import pool_timeout, prepare, reset_error, scripted, send, wire_bytes
 from tests.unit.wire.support import session
@@ -581,7 +581,7 @@ def test_a_body_that_failed_is_not_replayed():
 
 def test_a_body_without_an_end_is_not_drawn_for_ever(monkeypatch):
     """The guard stops drawing on an endless body after a second, because the rest will not be sent."""
-    monkeypatch.setattr("requests_smithy_retry.sending.replay.DRAW_SECONDS", 0)
+    monkeypatch.setattr("requests_smithy_retry.core.replay.DRAW_SECONDS", 0)
 
     class Endless(Chunks):
         def __iter__(self):
