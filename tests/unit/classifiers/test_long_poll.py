@@ -149,14 +149,3 @@ def test_the_wait_is_bounded_by_the_deadline(deadline: float) -> None:
     with pytest.raises(RetryError) as refused:
         strategy.refresh_retry_token_for_retry(token_to_renew=token, error=error)
     assert (refused.value.stop_reason, refused.value.delay) == (StopReason.DEADLINE, None)
-
-
-def test_driven_by_hand_the_refusal_carries_the_delay() -> None:
-    """The refusal carries the delay, so that the code that runs the loop can wait."""
-    strategy = StandardRetryStrategy(quota=0, jitter="none")
-    error: Any = reset_error()
-    error.retry_context = RetryContext(Outcome(error=error), options=OperationOptions(long_poll=True))
-    token = strategy.acquire_initial_retry_token()
-    with pytest.raises(RetryError) as refused:
-        strategy.refresh_retry_token_for_retry(token_to_renew=token, error=error)
-    assert refused.value.delay == 0.05

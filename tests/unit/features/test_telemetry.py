@@ -28,7 +28,7 @@ from requests_smithy_retry.features.telemetry.instrumentor import RetryInstrumen
 from requests_smithy_retry.observing.listeners import Listeners
 from requests_smithy_retry.otel import OpenTelemetryListener
 from requests_smithy_retry.prometheus import PrometheusListener
-from tests.support import read_timeout, scripted, send
+from tests.support import scripted, send
 
 LOGGER = logging.getLogger("requests_smithy_retry")
 
@@ -114,16 +114,6 @@ def test_the_environment_adds_listeners(monkeypatch: pytest.MonkeyPatch, text: s
     assert (adapters[0].listeners is None) == (expected == [])
 
 
-@pytest.mark.parametrize("text", ["otle", "otel,statsd", "1", "none"])
-def test_an_unknown_kind_is_refused_by_name(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    """The error names the variable, its text, and the name that is none."""
-    monkeypatch.setenv("SMITHY_RETRY_TELEMETRY", text)
-    with pytest.raises(
-        RetryConfigError, match=rf"'{text}' \(from environment variable SMITHY_RETRY_TELEMETRY\): a coll"
-    ):
-        testing.scripted(200)
-
-
 @pytest.mark.parametrize(("kind", "library"), [("otel", "opentelemetry"), ("prometheus", "prometheus_client")])
 def test_a_missing_extra_names_itself(monkeypatch: pytest.MonkeyPatch, kind: str, library: str) -> None:
     """The error has the command that installs it."""
@@ -153,21 +143,6 @@ def test_metrics_that_exist_already_are_an_error_with_a_name() -> None:
         RetryConfigError, match="'prometheus' is allowed unless the program has a PrometheusListener of it"
     ):
         scripted(200, telemetry=["prometheus"])
-
-
-def test_every_retry_has_its_number_and_its_reason() -> None:
-    """From the second attempt on: resend_count, and what the attempt before ended with."""
-    spans = Spans()
-    instrumentor = RetryInstrumentor()
-    instrumentor.instrument(tracer_provider=spans.tracer_provider, meter_provider=spans.meter_provider)
-    try:
-        send(scripted(503, read_timeout(), 200))
-    finally:
-        instrumentor.uninstrument()
-    name = "requests_smithy_retry.reason"
-    assert [(None, None), (1, "503"), (2, "ReadTimeout")] == [
-        (found.get("http.request.resend_count"), found.get(name)) for found in spans.attributes
-    ]
 
 
 def test_an_instrumented_adapter_falls_silent_when_that_is_undone() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import sys
 from collections.abc import Callable
 from datetime import timedelta
 from types import SimpleNamespace
@@ -30,30 +29,9 @@ from requests_smithy_retry import (
 from requests_smithy_retry.classifiers.fold import Vote
 from requests_smithy_retry.clock import SYSTEM_CLOCK
 from requests_smithy_retry.observing.events import ObservedOperation
-from requests_smithy_retry.observing.history import MAX_KEPT, AttemptRecord, attach
+from requests_smithy_retry.observing.history import AttemptRecord, attach
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.support import URL, Reply, pool_timeout, prepare, read_timeout, reset_error, scripted, send, session_with
-
-
-def test_each_attempt_is_recorded():
-    """Number, status or error, delay with its source, votes and quota of each attempt."""
-    adapter = scripted(Reply(429, {"Retry-After": "3"}), read_timeout(), 200)
-    history = retry_history(send(adapter))
-    rows = [
-        (item.number, item.status, item.error, item.delay, item.delay_source, item.quota_before, item.quota_after)
-        for item in history.attempts
-    ]
-    assert [
-        (1, 429, None, 0.0, "backoff", 500, 495),
-        (2, None, "ReadTimeout", 3, "retry-after", 495, 481),
-        (3, 200, None, 0.1, "backoff", None, None),
-    ] == rows
-    assert (StopReason.SUCCESS, None, "https://api.example.com:443") == (
-        history.stop_reason,
-        history.max_attempts,
-        history.scope,
-    )
-    assert "succeeded at attempt 3" == history.sentence == str(history)
 
 
 @pytest.mark.parametrize("script", [[404], [503, 503, 503], [200]])
@@ -162,14 +140,6 @@ def test_the_votes_are_those_of_the_classifiers():
     assert "no opinion" not in history.explain()
 
 
-def test_the_whole_story_in_lines():
-    """``explain`` gives a line an attempt, and the sentence."""
-    lines = retry_history(send(scripted(503, 503, 503))).explain().splitlines()
-    assert 4 == len(lines)
-    assert lines[1].startswith("attempt 2: after 0.05 s (backoff) 503 in 0 s [")
-    assert "gave up after attempt 3: no attempts are left; last answer: 503" == lines[-1]
-
-
 @pytest.mark.parametrize("script", [[200], [503, 200], [503, 503, 503]])
 def test_it_is_plain_values_for_json_and_survives_pickling(script):
     """``to_dict`` is JSON, and a pickled history is equal."""
@@ -181,25 +151,6 @@ def test_it_is_plain_values_for_json_and_survives_pickling(script):
         data["sentence"],
     )
     assert history == pickle.loads(pickle.dumps(history))
-
-
-def test_it_holds_nothing_secret():
-    """No userinfo, query, header value or body is in the record."""
-    adapter = scripted(Reply(503, {"X-Secret": "s3cret"}, b"s3cret"), read_timeout(), 500)
-    url = "https://user:s3cret@api.example.com/a?key=s3cret"
-    response = send(adapter, "PUT", url, data="s3cret", headers={"Authorization": "s3cret"})
-    history = retry_history(response)
-    assert "s3cret" not in json.dumps(history.to_dict()) + history.explain() + repr(history)
-
-
-def test_a_long_record_keeps_its_ends():
-    """Of many attempts the first and the last ones are kept, also in urllib3's rows; memory does not grow."""
-    adapter = scripted(*[503] * 300, 200, max_attempts=1000, quota=None, max_backoff=0)
-    response = send(adapter)
-    numbers = [item.number for item in retry_history(response).attempts]
-    half = MAX_KEPT // 2
-    assert [*range(1, half + 1), *range(302 - half, 302)] == numbers
-    assert MAX_KEPT - 1 == len(response.raw.retries.history)
 
 
 def test_an_exception_carries_its_history():
@@ -394,31 +345,6 @@ def test_it_cannot_be_changed() -> None:
     """A record is a value."""
     with pytest.raises(AttributeError):
         history_of(200).why = "other"  # type: ignore[misc]
-
-
-def test_a_first_try_success_keeps_one_number_only() -> None:
-    """No record is made until the history is asked for (nearly free); a second call returns an equal one."""
-    response = send(scripted(200, max_attempts=3))
-    assert not [value for value in vars(response).values() if isinstance(value, RetryHistory)]
-    first, again = retry_history(response), retry_history(response)
-    assert first is not None
-    assert first == again
-    assert ("https://api.example.com:443", 200, 3) == (first.scope, first.attempts[0].status, first.max_attempts)
-    assert 1_700_000_000.0 == first.attempts[0].started
-
-
-def test_an_exception_carries_it_as_a_note() -> None:
-    """From Python 3.11 on the sentence stands below the traceback."""
-    with pytest.raises(requests.exceptions.ReadTimeout) as caught:
-        send(scripted(read_timeout(), max_attempts=1))
-    notes = ["gave up after attempt 1 of 1: no attempts are left; last answer: ReadTimeout"]
-    assert (notes if sys.version_info >= (3, 11) else []) == getattr(caught.value, "__notes__", [])
-
-
-@pytest.mark.parametrize("value", [None, 3, requests.Response(), ValueError(), requests.exceptions.ConnectionError()])
-def test_what_did_not_come_from_the_adapter_has_none(value: object) -> None:
-    """retry_history answers None rather than fail."""
-    assert retry_history(value) is None
 
 
 def test_one_that_is_switched_off_has_none() -> None:

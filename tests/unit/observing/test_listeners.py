@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 from typing import Any
 
 import pytest
-import requests
 
 from requests_smithy_retry import (
     RetryAdapter,
@@ -21,7 +19,7 @@ from requests_smithy_retry import (
 from requests_smithy_retry.config.parsers import EVENTS, is_listener
 from requests_smithy_retry.observing.listeners import Listeners, ignore
 from requests_smithy_retry.testing import FakeClock
-from tests.support import Reply, reset_error, scripted, send, session_with
+from tests.support import scripted, send, session_with
 
 
 class Log(RetryListener):
@@ -67,15 +65,6 @@ def test_each_ending_has_its_events(script: tuple[int, ...], expected: list[str]
     log = Log()
     send(scripted(*script, listeners=[log], max_attempts=2))
     assert expected == log.names
-
-
-def test_an_exception_is_told_like_a_response() -> None:
-    """A raised exception ends an attempt too; the event has it, and no response."""
-    log = Log()
-    error = reset_error()
-    send(scripted(error, 200, listeners=[log]))
-    after = log.events[1]
-    assert (error, None, None) == (after.error, after.response, after.status)
 
 
 def test_listeners_are_told_in_their_order() -> None:
@@ -158,12 +147,6 @@ def test_what_is_not_overridden_is_not_called() -> None:
     assert [ignore] * len(EVENTS) == [getattr(Listeners([RetryListener()]), name) for name in EVENTS]
 
 
-def test_the_base_class_does_nothing() -> None:
-    """The methods of the base class can be called by subclasses through super()."""
-    for name in EVENTS:
-        assert getattr(RetryListener(), name)(None) is None
-
-
 @pytest.mark.parametrize("value", [object(), None, RetryListener, "listener", 3])
 def test_what_hears_nothing_is_no_listener(value: object) -> None:
     """An object without any of the methods, and a class in place of an object, are refused by name."""
@@ -177,16 +160,6 @@ def test_listeners_are_a_collection(value: Any) -> None:
     """A listener that is not in a collection is refused by name."""
     with pytest.raises(RetryConfigError, match=r"listeners=.*a collection of listeners is allowed"):
         RetryConfig(listeners=value)
-
-
-def test_a_copied_session_reports_to_the_same_listener() -> None:
-    """Deepcopy keeps the configuration, and a listener in it is the one that was given."""
-    log = Log()
-    session = copy.deepcopy(session_with(RetryAdapter(listeners=[log])))
-    adapter = session.get_adapter("https://api.example.com/")
-    assert isinstance(adapter, RetryAdapter)
-    assert adapter.retry_config.listeners == (log,)
-    assert copy.copy(adapter).retry_config.listeners == (log,)
 
 
 def test_a_listener_that_cannot_be_pickled_is_named() -> None:
@@ -204,16 +177,6 @@ def test_a_listener_survives_pickling_where_it_can() -> None:
     adapter = pickle.loads(pickle.dumps(RetryAdapter(listeners=[OnlyAfter(), SdkHeaders()])))
     assert adapter.listeners.after_attempt is not ignore
     assert adapter.listeners.before_attempt is not ignore
-
-
-def test_redirects_are_operations_of_their_own() -> None:
-    """Each hop is told as an operation of its own (the contract's terms)."""
-    log = Log()
-    adapter = scripted(Reply(302, {"Location": "/there"}), 200, listeners=[log])
-    response = session_with(adapter).get("https://api.example.com/here")
-    assert requests.codes.ok == response.status_code
-    assert ["BeforeAttempt", "AfterAttempt"] * 2 == log.names
-    assert log.events[0].operation is not log.events[2].operation
 
 
 def test_a_wait_for_tokens_comes_between_an_attempt_and_its_retry() -> None:

@@ -171,56 +171,6 @@ def test_the_prefix_is_taken_off(url, expected):
     assert (None if found is None else found.name) == expected
 
 
-@pytest.mark.parametrize(
-    ("endpoint", "target", "headers", "body", "expected"),
-    [
-        (WEATHER, "/cities?mode=import", {}, None, "ImportCities"),
-        (WEATHER, "/cities?mode=export", {}, None, "CreateCity"),
-        (WEATHER, "/unbound", {}, None, None),
-        (QUEUE, "/", {"X-Amz-Target": "Queue_2024.Send"}, None, "Send"),
-        (QUEUE, "/", {}, b"Action=Receive", "Receive"),
-        (QUEUE, "/?Action=Peek", {}, None, "Peek"),
-        (QUEUE, "/", {}, b"", None),
-    ],
-)
-def test_every_part_of_a_request_is_looked_at(endpoint, target, headers, body, expected):
-    """Query, headers and body tell the operation at an endpoint as they do at the root of a host."""
-    found = endpoint.operation_for("POST", endpoint.url + target, headers, body)
-    assert (None if found is None else found.name) == expected
-
-
-@pytest.mark.parametrize(
-    ("endpoint", "target", "headers", "body", "expected"),
-    [
-        (WEATHER, "/cities/rome/photos/a", {"X-Photo-Token": "1"}, None, True),
-        (WEATHER, "/cities/rome/photos/a", {}, None, False),
-        (WEATHER, "/unbound", {"X-Photo-Token": "1"}, None, False),
-        (QUEUE, "/", {}, b"Action=Send&SendToken=1", True),
-        (QUEUE, "/?Action=Send&SendToken=1", {}, None, True),
-        (QUEUE, "/", {}, b"Action=Send", False),
-        (QUEUE, "/", {"X-Amz-Target": "Queue_2024.Peek"}, None, True),
-        (QUEUE, "/", {}, None, False),
-    ],
-)
-def test_a_token_counts_wherever_it_is(endpoint, target, headers, body, expected):
-    """A token counts in a header, in the body or in the query of a request that the model knows."""
-    assert endpoint.may_resend("POST", endpoint.url + target, headers, body) is expected
-
-
-@pytest.mark.parametrize(
-    ("url", "body", "expected"),
-    [
-        ("https://api.example.com/base/other", None, True),
-        ("https://api.example.com/base/things", b"{}", False),
-        ("https://api.example.com/base/things", b'{"token": "1"}', True),
-        ("https://evil.example/base/other", None, False),
-    ],
-)
-def test_what_may_be_sent_again(url, body, expected):
-    """A model unlocks a request to its endpoint if the operation or its token allows it."""
-    assert API.may_resend("POST", url, {}, body) is expected
-
-
 def test_an_endpoint_survives_copying():
     """A pickled or copied endpoint answers as before: an adapter carries it along."""
     for same in (pickle.loads(pickle.dumps(WEATHER)), copy.deepcopy(WEATHER), copy.copy(WEATHER)):

@@ -6,7 +6,7 @@ import pytest
 
 from requests_smithy_retry.smithy import ModeledOperation, SmithyModel, SmithyModelError
 
-from .asts import HERE, annotation, operation, service
+from .asts import HERE, operation, service
 
 WEATHER = SmithyModel.load(HERE / "models" / "weather.json")
 
@@ -35,38 +35,6 @@ def test_only_bound_operations_count():
         "TagCity",
         "WaitForStorm",
     ]
-
-
-@pytest.mark.parametrize(
-    ("traits", "readonly", "idempotent", "resendable"),
-    [
-        ({}, False, False, False),
-        (annotation("readonly"), True, False, True),
-        (annotation("idempotent"), False, True, True),
-        ({"smithy.api#readonly": True}, True, False, True),
-    ],
-)
-def test_what_may_be_sent_again(traits, readonly, idempotent, resendable):
-    """A read-only or idempotent operation may be sent again, another may not."""
-    found = read(traits=traits)
-    assert (found.readonly, found.idempotent, found.resendable) == (readonly, idempotent, resendable)
-    assert found.resendable_with("/", {}, None) is resendable
-
-
-@pytest.mark.parametrize(
-    ("binding", "request_with_it"),
-    [
-        ({}, ("/", {}, b'{"token": "1"}')),
-        ({"smithy.api#httpHeader": "X-Token"}, ("/", {"x-token": "1"}, b"{}")),
-        ({"smithy.api#httpQuery": "t"}, ("/?t=1", {}, b"{}")),
-    ],
-)
-def test_a_token_makes_a_request_resendable(binding, request_with_it):
-    """With a token member, a request may be sent again if the token is in it, wherever it is bound."""
-    found = read(members={"token": {**annotation("idempotencyToken"), **binding}})
-    assert not found.resendable
-    assert found.resendable_with(*request_with_it)
-    assert not found.resendable_with("/", {}, b"{}")
 
 
 @pytest.mark.parametrize("trait", ["smithy.api#longPoll", "aws.api#longPoll"])
