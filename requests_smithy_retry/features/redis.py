@@ -1,9 +1,7 @@
 """The quota that processes share on Redis or Valkey (contract 6.2): a bucket for each scope, as a number on the server.
 
-One thread of the process talks to the server, by redis-py's client. Who asks waits for the answer at most ``timeout``
-seconds, whatever happens on the wire; pools, time-outs of sockets, Sentinel and clusters are redis-py's. If no answer
-comes, a bucket of this process stands in, and nobody asks: a question once a second, for which nobody waits, finds out
-when the server is back.
+One thread of the process talks to the server, by redis-py's client; who asks waits at most ``timeout`` seconds. While
+no answer comes, a bucket of this process stands in, and a question a second, for which nobody waits, finds it again.
 """
 
 from __future__ import annotations
@@ -42,17 +40,13 @@ LOG_PAUSE = 60.0
 """The shortest time between two log records of failures, in seconds."""
 IDLE = 5.0
 """Seconds without a question after which the thread ends; the next question starts another."""
-TTL = 3600.0
-"""Seconds without use after which a bucket is forgotten, and so is full again."""
 
 SCRIPT = """
 local capacity, give, take = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local level = tonumber(redis.call('GET', KEYS[1]) or '') or capacity
 level = math.min(capacity, math.max(0, level) + give)
 local granted = level >= take
-if granted then
-    level = level - take
-end
+if granted then level = level - take end
 if level >= capacity then
     redis.call('DEL', KEYS[1])
 else
@@ -62,11 +56,7 @@ return {granted and 1 or 0, string.format('%.17g', level)}
 """
 """Gives tokens back, then takes some, all or nothing. A missing bucket is a full one, so a full one is not kept."""
 
-ALLOWED = (
-    "redis://host:6379/0, rediss://host:6379/0 or unix:///path/to/socket is allowed; special characters in a user name "
-    "or password are percent-encoded"
-)
-NEEDS_REDIS = "a quota on Redis needs redis-py 5 or later: pip install 'requests-smithy-retry[redis]'"
+ALLOWED = "redis://host:6379/0, rediss://host:6379/0 or unix:///path/to/socket, percent-encoded, is allowed"
 
 
 class RedisClient(Protocol):
@@ -84,9 +74,8 @@ class Ask:
     give: float
     take: float
     is_over: threading.Event = field(default_factory=threading.Event)
-    granted: bool = False
-    level: float | None = None
-    """The tokens that are left; None: there was no answer."""
+    answer: tuple[bool, float] | None = None
+    """Whether the tokens were granted, and how many are left; None: there was no answer."""
     is_left: bool = False
     """The caller waits no more."""
 
@@ -111,7 +100,8 @@ class RedisQuota(FreshCopies):
 
     has_line: ClassVar[bool] = True
     """Operations wait in a line while a bucket is empty."""
-    ttl: ClassVar[float] = TTL
+    ttl: ClassVar[float] = 3600.0
+    """Seconds without use after which a bucket is forgotten, and so is full again."""
     _past: ClassVar[frozenset[str]] = frozenset(
         {"_asks", "_ask_at", "_changed", "_client", "_log_at", "_thread", "is_away"}
     )
@@ -161,25 +151,17 @@ class RedisQuota(FreshCopies):
         """Return the bucket of a scope."""
         return RedisTokenBucket(self, scope)
 
-    def check(self) -> None:
-        """Check that redis-py is there and can use the URL; raise ImportError or ValueError, without its own words."""
+    def problem(self) -> str:
+        """Return why redis-py cannot use the URL, without its own words; "" if it can."""
         if not isinstance(self._server, str):
-            return
+            return ""
         if find_spec("redis") is None:
-            raise ImportError(NEEDS_REDIS)
-        problem = ""
+            return "a quota on Redis needs redis-py 5 or later: pip install 'requests-smithy-retry[redis]'"
         try:
             self._made_client().connection_pool.make_connection()
         except Exception as error:
-            problem = type(error).__name__
-        if problem:
-            raise ValueError(f"redis-py refuses its query or its path ({problem})")
-
-    def offline(self) -> RedisQuota:
-        """Return the same quota as it is while the server is away for good: it connects to nothing."""
-        other = RedisQuota(self._server, capacity=self.capacity)
-        other.is_away, other._ask_at = True, math.inf
-        return other
+            return f"redis-py refuses its query or its path ({type(error).__name__})"
+        return ""
 
     def run(self, scope: str, give: float, take: float, deadline: float | None = None) -> tuple[bool, float] | None:
         """Give tokens back and take some: are they granted, and how many are left? None: no answer in time."""
@@ -187,7 +169,11 @@ class RedisQuota(FreshCopies):
         now, is_done = self.clock.now(), False
         seconds = self.timeout if deadline is None else min(self.timeout, max(0.0, deadline - now))
         if self.is_away:
-            self._look_again(ask.key, now)
+            with self._changed:
+                if now >= self._ask_at:
+                    self._ask_at = now + PAUSE
+                    self._asks = []  # whatever is in it has waited for too long
+                    self._put(Ask(ask.key, 0.0, 0.0))
             return None
         try:
             self._put(ask)
@@ -199,15 +185,7 @@ class RedisQuota(FreshCopies):
                 self._take_back(ask)
         if not is_over and seconds == self.timeout:
             self._failed(f"no answer in {seconds:g} s")
-        return None if ask.is_left or ask.level is None else (ask.granted, ask.level)
-
-    def _look_again(self, key: str, now: float) -> None:
-        """Once in a while, have the thread ask whether the server is back."""
-        with self._changed:
-            if now >= self._ask_at:
-                self._ask_at = now + PAUSE
-                self._asks = []  # whatever is in it has waited for too long
-                self._put(Ask(key, 0.0, 0.0))
+        return None if ask.is_left else ask.answer
 
     def _put(self, ask: Ask) -> None:
         """Leave a question to the thread."""
@@ -247,45 +225,40 @@ class RedisQuota(FreshCopies):
             for ask in batch:
                 amounts = (repr(float(each)) for each in (self.capacity, ask.give, ask.take))
                 # The whole script, and not its digest: a server, or a node, that does not know it needs no more words.
-                pipe.execute_command("EVAL", SCRIPT, 1, ask.key, *amounts, round(TTL * 1000))
+                pipe.execute_command("EVAL", SCRIPT, 1, ask.key, *amounts, round(self.ttl * 1000))
             return [((0, 1).index(granted) == 1, float(level)) for granted, level in pipe.execute()]
 
     def _settle(self, batch: list[Ask], answers: list[tuple[bool, float]], why: str) -> None:
         if why:
             self._failed(why)
-        else:
-            self._answered()
+        elif self.is_away:
+            self.is_away = False
+            logger.info("the shared retry quota at %s answers again", self.without_secrets)
         with self._changed:
             for ask, answer in zip(batch, answers, strict=False):
-                ask.granted, ask.level = answer
+                ask.answer = answer
                 self._take_back(ask)
             for ask in batch:
                 ask.is_over.set()
 
     def _take_back(self, ask: Ask) -> None:
         """Have the tokens go back that were granted to a caller who has left. Called with the lock held."""
-        if ask.is_left and ask.take and ask.granted:
+        if ask.is_left and ask.take and ask.answer is not None and ask.answer[0]:
             self._put(Ask(ask.key, ask.take, 0.0))
 
     def _failed(self, why: str) -> None:
         with self._changed:
             now, self.is_away = self.clock.now(), True
             self._ask_at = now + PAUSE
-            is_news = now >= self._log_at
-            self._log_at = now + LOG_PAUSE if is_news else self._log_at
-        if is_news:
-            text = "the shared retry quota at %s does not answer (%s): a bucket of this process stands in"
-            logger.warning(text, self.without_secrets, why)
-
-    def _answered(self) -> None:
-        with self._changed:
-            was_away, self.is_away = self.is_away, False
-        if was_away:
-            logger.info("the shared retry quota at %s answers again", self.without_secrets)
+            if now < self._log_at:
+                return
+            self._log_at = now + LOG_PAUSE
+        text = "the shared retry quota at %s does not answer (%s): a bucket of this process stands in"
+        logger.warning(text, self.without_secrets, why)
 
     def _made_client(self) -> Any:
-        if self._client is None and not isinstance(self._server, str):
-            self._client = self._server
+        if not isinstance(self._server, str):
+            return self._server
         if self._client is None:
             redis = import_module("redis")
             retry = redis.retry.Retry(redis.backoff.NoBackoff(), 0)  # what may have been executed is not sent again
@@ -340,11 +313,9 @@ class RedisTokenBucket(FreshCopies):
         return "redis, fallen open" if self.quota.is_away else "redis"
 
     def acquire(self, amount: float, *, deadline: float | None = None) -> bool:
-        """Take ``amount`` tokens and return True, or take nothing and return False.
+        """Take ``amount`` tokens, 0 or more, and return True, or take nothing and return False.
 
-        :param amount: 0 or more.
         :param deadline: wait for the server no longer than to this moment, on the clock.
-        :raises ValueError: for anything but a finite number of 0 or more.
         """
         check_amount(amount)
         told = self.quota.run(self.name, 0.0, amount, deadline)
@@ -354,17 +325,12 @@ class RedisTokenBucket(FreshCopies):
         return granted
 
     def release(self, amount: float) -> None:
-        """Give ``amount`` tokens back; what exceeds the capacity is dropped. While it is known to be full, nobody asks.
-
-        :raises ValueError: for anything but a finite number of 0 or more.
-        """
+        """Give ``amount`` tokens back; what exceeds the capacity is dropped. While it is full, nobody asks."""
         check_amount(amount)
         self._local.release(amount)  # it stands for what this process would have by itself
         told = self.quota.run(self.name, amount, 0.0) if self._level < self.capacity else None
         if told is not None:
             self._level = told[1]
-
-    # What follows is for the line before it.
 
     @property
     def is_full(self) -> bool:
@@ -381,10 +347,9 @@ class RedisTokenBucket(FreshCopies):
         self.release(spent)
 
     def renew(self) -> None:
-        """Do nothing: other processes may have spent the missing tokens."""
+        """Do nothing: other processes share it, and may have spent the missing tokens."""
 
-    def forget(self) -> None:
-        """Do nothing: other processes share it."""
+    forget = renew
 
     def snapshot(self) -> TokenBucketSnapshot:
         """An immutable view, without asking."""
@@ -402,19 +367,15 @@ def is_client(value: object) -> bool:
 
 def _place_and_timeout(url: str) -> tuple[str, float | None]:
     """Return what may be shown of a URL, and its ``socket_timeout``; raise :class:`Refused`, which shows nothing."""
-    place = timeout = None
-    try:
+    with suppress(ValueError):
         parts = urlsplit(url)
         # An @ behind the host, or a fragment: an unquoted character of a password ended the host too early.
         is_odd = "#" in url or "@" in parts.path + parts.query or not url.startswith(f"{parts.scheme}://")
         place = None if is_odd or parts.scheme not in ("redis", "rediss", "unix") else _place(parts)
         said = parse_qs(parts.query).get("socket_timeout")
-        timeout = None if said is None else float(said[-1])
-    except ValueError:
-        place = None
-    if place is None:
-        raise Refused(ALLOWED)
-    return f"{parts.scheme}://{place}", timeout
+        if place is not None:
+            return f"{parts.scheme}://{place}", None if said is None else float(said[-1])
+    raise Refused(ALLOWED)
 
 
 def _place(parts: SplitResult) -> str | None:
@@ -427,17 +388,10 @@ def _place(parts: SplitResult) -> str | None:
 
 
 def quota_maker(quota: Any, config: RetryConfig, clock: Clock) -> MakeQuota | None:
-    """Return the maker of quotas on a server; None: the config asks for another kind.
-
-    :raises RetryConfigError: if redis-py is not there, or cannot use the URL.
-    """
+    """Return the maker of quotas on a server; None: the config asks for another kind."""
     if not isinstance(quota, RedisQuota):
         return None
-    why = ""
-    try:
-        quota.check()
-    except (ImportError, ValueError) as error:
-        why = str(error)
+    why = quota.problem()
     if why:
         raise RetryConfigError("quota", quota, config.source("quota"), why)
     return lambda name, now: PayoffQuota(

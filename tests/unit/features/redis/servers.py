@@ -25,7 +25,7 @@ def need_server() -> None:
     """Skip the test where there is no server and no way to install one."""
     if shutil.which(PROGRAMS[0]) is None and subprocess.run([str(INSTALL)], capture_output=True).returncode:
         pytest.skip(
-            "no redis-server or valkey-server is on the PATH, and tests/unit/features/redis/install_redis.sh installed none"
+            "no redis-server or valkey-server is on the PATH, and install_redis.sh beside this file installed none"
         )
 
 

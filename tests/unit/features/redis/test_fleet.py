@@ -19,7 +19,7 @@ from .servers import RedisServer
 
 pytestmark = [pytest.mark.real_time, pytest.mark.untraced]
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 WORKER = [sys.executable, "-m", "tests.unit.features.redis.worker"]
 IN_A_QUOTA = 500 // 14
 """Retries that one full quota pays."""
@@ -93,8 +93,13 @@ def test_gunicorn_with_four_preloaded_workers(quota: str, dead_service: str) -> 
     """The session is made before the fork; the workers spend one quota between them, and end without a complaint."""
     environment = {**os.environ, "FLEET_QUOTA": quota, "FLEET_SERVICE": dead_service}
     command = [sys.executable, "-m", "gunicorn", "--preload", "--workers", "4", "--bind", "127.0.0.1:0"]
+    command.append("tests.unit.features.redis.worker:application")
     gunicorn = subprocess.Popen(
-        [*command, "tests.unit.features.redis.worker:application"], env=environment, stderr=subprocess.PIPE, text=True, cwd=ROOT
+        [*command, "tests.unit.features.redis.worker:application"],
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
     )
     said = []
     try:

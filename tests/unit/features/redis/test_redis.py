@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from requests_smithy_retry import RetryQuota, StandardRetryStrategy, TokenBucket, TokenBucketSnapshot
 from requests_smithy_retry.clock import SYSTEM_CLOCK
-from requests_smithy_retry.quotas import redis as redis_module
-from requests_smithy_retry.features.redis import SCRIPT, TTL, RedisQuota, RedisTokenBucket
+from requests_smithy_retry.features import redis as redis_module
+from requests_smithy_retry.features.redis import SCRIPT, RedisQuota, RedisTokenBucket
 
 from .servers import RedisCluster, RedisServer, SentinelSetup, SpoilingProxy
 
@@ -97,7 +97,7 @@ class TestTheScript:
     def test_a_bucket_has_a_time_to_live(self, redis_server: RedisServer) -> None:
         """An idle bucket is forgotten after a while, and so is full again."""
         bucket_on(redis_server.url(PATIENT)).acquire(1)
-        assert 0 < redis_server.command("PTTL", KEY) <= TTL * 1000
+        assert 0 < redis_server.command("PTTL", KEY) <= RedisQuota.ttl * 1000
 
     @pytest.mark.parametrize("kept", ["", "soon", "-5", "1e400", "nan"])
     def test_a_foreign_level_stays_in_range(self, redis_server: RedisServer, kept: str) -> None:

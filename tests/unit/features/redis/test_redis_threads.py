@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from requests_smithy_retry.clock import SYSTEM_CLOCK
-from requests_smithy_retry.quotas import redis as redis_module
+from requests_smithy_retry.features import redis as redis_module
 from requests_smithy_retry.features.redis import LOG_PAUSE, PAUSE, Ask, RedisQuota, RedisTokenBucket
 from requests_smithy_retry.testing import FakeClock
 
@@ -219,9 +219,19 @@ def test_a_full_bucket_asks_nobody(bucket: RedisTokenBucket, client: Dictionary)
     """While this process knows of no spent token, a success costs nothing."""
     bucket.release(1)
     bucket.acquire(14)
+    assert not bucket.is_full
     bucket.release(14)
     bucket.release(14)
+    assert bucket.is_full
     assert [[(0.0, 14.0)], [(14.0, 0.0)]] == client.runs
+
+
+def test_nothing_is_forgotten_for_other_processes(bucket: RedisTokenBucket, client: Dictionary) -> None:
+    """They share what this one has spent."""
+    bucket.acquire(14)
+    bucket.renew()
+    bucket.forget()
+    assert (86.0, 1) == (bucket.available, len(client.runs))
 
 
 def test_the_local_bucket_gets_its_own_back(bucket: RedisTokenBucket, client: Dictionary, clock: FakeClock) -> None:
