@@ -38,7 +38,7 @@ from .quota import Back
 from .quotas import no_quota
 from .replay import FOLLOWED_STATUSES, SIMPLE_BODIES, RequestFacts
 from .scope import MOST_SCOPES, OVERFLOW, Scope, Scopes
-from .steps import Again, Ask, AskProgram, Before, Join, Noted, Pause, Place, ReadOn, Refused, Send, Step, Stop
+from .steps import Again, Ask, AskProgram, Before, Join, Noted, Pause, Place, Refused, Send, Step, Stop
 from .strategy import RetryStrategy, StandardRetryStrategy
 from .tapes import END_OF_TAPE, is_of_a_tape, is_played
 from .time_limits import TimeLimits
@@ -466,7 +466,7 @@ class _Operation:
             case AskProgram(function, arguments):
                 answer = function(*arguments) if self.held.let_go(keep=True) else None
                 return answer, self.driver.clock.now()
-            case ReadOn():
+            case _:  # ReadOn
                 return self._read_on()
         return None
 

@@ -322,7 +322,7 @@ def complete(response: Response, request: PreparedRequest | None) -> None:
     :param request: where it has hooks, a body that is not long is left unread for them; None: read it.
     :raises Exception: for a body that is not whole, as requests raises it, or ``TimeoutError``.
     """
-    if request is not None and request.hooks != NO_HOOKS and is_left_for_hooks(response, request):
+    if request is not None and request.hooks != NO_HOOKS and not is_read(response) and is_short_and_whole(response):
         return
     raw: Any = response.raw
     # On any connection each read from the socket ends by the deadline from now on.
@@ -334,10 +334,8 @@ def complete(response: Response, request: PreparedRequest | None) -> None:
     verify_decoded(response)
 
 
-def is_left_for_hooks(response: Response, request: PreparedRequest) -> bool:
+def is_short_and_whole(response: Response) -> bool:
     """Return True if hooks may find a body unread: it is not long, all of it is there, and it is whole."""
-    if request.hooks == NO_HOOKS or is_read(response):
-        return False
     peeked = peek(response, UNREAD_BYTES, None)
     return peeked is not None and peeked.whole
 

@@ -24,6 +24,7 @@ from requests_smithy_retry import (
     retry_history,
     retry_options,
 )
+from requests_smithy_retry.core import driver
 from requests_smithy_retry.core.replay import BodyChanged
 from requests_smithy_retry.testing import CutBody, FaultServer, Reply, refusing_port
 from requests_smithy_retry.testing.clock import FakeClock
@@ -587,3 +588,20 @@ def test_nesting_is_looked_for_at_the_first_failure(retried: int, script: list[i
 
     polling = classifier(lambda outcome: None, sees_successes=True)
     assert send(Watched(script=script, clock=FakeClock(), classifiers=[polling])).ok  # type: ignore[call-arg]
+
+
+def test_the_body_of_a_redirect_may_break_off() -> None:
+    """Nobody needs it, as with requests alone."""
+    cut = CutBody(Reply(302, {"Location": "/there"}, b"x" * 1000))
+    with FaultServer([cut, Reply(200)]) as server, at_once() as made:
+        assert 200 == made.get(server.url).status_code
+        assert ["/", "/there"] == [request.path for request in server.requests]
+
+
+def test_many_origins_are_found_by_their_urls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The memory of which scope an origin has begins anew where it is full."""
+    monkeypatch.setattr(driver, "MOST_SCOPES", 2)
+    adapter = scripted(*[200] * 5)
+    for number in range(5):
+        send(adapter, url=f"https://{number}.example.com/")
+    assert 5 == len(adapter.sent)

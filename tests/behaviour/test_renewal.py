@@ -8,6 +8,7 @@ import pytest
 import requests
 
 from requests_smithy_retry import RetryConfigError, StopReason, retry_history, retry_options
+from requests_smithy_retry.features import renewal
 from requests_smithy_retry.testing import FakeClock
 from tests.support import Reply, prepare, scripted
 from tests.support import send as send_any
@@ -157,3 +158,11 @@ def test_a_plain_send_asks_nobody() -> None:
     with retry_options(enabled=False):
         assert 401 == send(adapter).status_code
     assert [] == calls
+
+
+def test_redirects_that_nobody_follows_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So many chains are remembered as may be under way at once, and no more."""
+    monkeypatch.setattr(renewal, "MOST_CHAINS", 2)
+    adapter = scripted(*[Reply(302, {"Location": "/there"})] * 5, on_unauthorized=renewing([]))
+    kept = [send(adapter) for _ in range(5)]
+    assert (5, 2) == (len(kept), len(renewal._chains))

@@ -125,6 +125,14 @@ def test_a_body_inside_an_attempt_goes_on_in_the_next(framing: str) -> None:
     assert (last, shelf.asked) == (None, [None, f"bytes={first}-", f"bytes={first + second}-"])
 
 
+def test_a_body_inside_an_attempt_goes_on_by_the_deadline() -> None:
+    """What the rest takes is bound by the limits of the call, and after it the body is read on by them."""
+    shelf = Shelf(100_000)
+    with FaultServer(shelf) as server, session(operation_timeout=60) as made:
+        assert BODY == made.get(server.url).content
+    assert [None, "bytes=100000-"] == shelf.asked
+
+
 def test_a_short_body_inside_an_attempt_is_begun_anew() -> None:
     """Of a body of 64 KiB or less, asking for the rest would save nothing."""
     shelf = Shelf(10, body=BODY[:60_000])

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ssl
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import requests
+import urllib3
 from hypothesis import given
 from hypothesis import strategies as st
 
+from requests_smithy_retry.features.resume import as_failure, broken_off
 from requests_smithy_retry.features.resume.rules import Piece, Resumable, content_range, resumable
 from tests.support import prepare
 
@@ -169,3 +173,19 @@ def test_whatever_fits_goes_on_exactly_where_the_body_broke_off(
         if isinstance(found, Piece):
             assert (first, last + 1) == (plan.start + received, plan.start + found.until)
             assert received < found.until <= found.total
+
+
+@pytest.mark.parametrize(
+    ("error", "failure", "ending"),
+    [
+        (TimeoutError(), requests.ConnectionError, urllib3.exceptions.ReadTimeoutError),
+        (ssl.SSLEOFError(8, "EOF"), requests.exceptions.SSLError, urllib3.exceptions.SSLError),
+        (ConnectionResetError(), requests.exceptions.ChunkedEncodingError, urllib3.exceptions.ProtocolError),
+    ],
+)
+def test_a_body_that_broke_off_has_the_usual_exception(error: Any, failure: type, ending: type) -> None:
+    """One of requests for the attempt, and one of urllib3 for who reads the body, with the position."""
+    body: Any = SimpleNamespace(received=7, total=None, pool=None)
+    told = broken_off(body, error, "so")
+    assert (failure, ending) == (type(as_failure(body, error)), type(told))
+    assert "at byte 7 of unknown; not continued: so" in str(told)
