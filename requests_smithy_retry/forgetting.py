@@ -30,7 +30,7 @@ def forget_everything() -> None:
     """Have every strategy and adapter of the process begin anew, as if it had just been made.
 
     Quotas are full; no service is known to be down, no limit to be used up and no address to fail. Operations that wait
-    go on waiting by what they know. Quotas on Redis stay as they are: they are other processes', too.
+    for a service or for a permit go at once. Quotas on Redis stay as they are: they are other processes', too.
     """
     for reference in tuple(_alive.values()):
         owner = reference()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
@@ -144,7 +145,7 @@ class PermitWait:
         wait_in(UntilItChanges(self._limiter, self._generation, self.seconds), clock)
 
 
-class Waiting:
+class Waiting(ABC):
     """A thread's place among those that a limiter keeps waiting: they are woken when the rate changes."""
 
     def __init__(self, limiter: ClientRateLimiter) -> None:
@@ -159,8 +160,9 @@ class Waiting:
             self.leave(now)
         return seen
 
+    @abstractmethod
     def _seen(self, now: float) -> Any:
-        raise NotImplementedError
+        """Return the answer, or how long to wait for it."""
 
     def leave(self, now: float) -> None:
         """Wait no longer."""
@@ -253,6 +255,12 @@ class ClientRateLimiter(FreshCopies):
         self._begin()
 
     def _begin(self) -> None:
+        self._generation = 0
+        self._reset()
+        self.renew_lock()
+        renew_lock_after_fork(self)
+
+    def _reset(self) -> None:
         settings = self.settings
         self._now = self.clock.now
         now = self._refilled_at = self._last_throttle = self._now()
@@ -267,9 +275,6 @@ class ClientRateLimiter(FreshCopies):
         self._last_max_rate = 0.0
         self._clocker = RateClocker(now, smoothing=settings.smoothing, interval=settings.interval)
         self._count = self._clocker.count
-        self._generation = 0
-        self.renew_lock()
-        renew_lock_after_fork(self)
 
     def try_acquire(self) -> PermitWait | None:
         """Take one permit for one attempt.
@@ -301,9 +306,7 @@ class ClientRateLimiter(FreshCopies):
         """
         with self._lock:
             self._record(self._now(), throttled)
-            self._generation += 1
-            for place in tuple(self._waiting):
-                place.changed.notify()
+            self._wake_all()
 
     def record_success(self) -> object:
         """Take note of a success: like ``record_response(False)``, but cheaper while the rate cannot change."""
@@ -353,8 +356,15 @@ class ClientRateLimiter(FreshCopies):
         return not self.enabled or now - self._last_throttle >= FORGET_AFTER
 
     def forget(self, now: float) -> None:
-        """Begin anew."""
-        self._begin()
+        """Begin anew; who waits for a permit goes at once."""
+        with self._lock:
+            self._reset()
+            self._wake_all()
+
+    def _wake_all(self) -> None:
+        self._generation += 1
+        for place in tuple(self._waiting):
+            place.changed.notify()
 
     def snapshot(self) -> RateLimiterSnapshot:
         """An immutable view of the limiter now."""

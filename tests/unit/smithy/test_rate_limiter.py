@@ -14,9 +14,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from requests_smithy_retry import ClientRateLimiter, RateLimiterSettings, SystemClock
-from requests_smithy_retry.smithy.rate_limiter import FORGET_AFTER, RateClocker, rate_after_success
+from requests_smithy_retry.clock import wait_in
+from requests_smithy_retry.smithy.rate_limiter import FORGET_AFTER, RateClocker, UntilPermitted, rate_after_success
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.spec_files import adaptive_vectors
+from tests.unit.core.director import Director
 
 VECTORS = adaptive_vectors()
 MOST = sys.float_info.max
@@ -400,6 +402,21 @@ def test_a_changed_rate_wakes_all_who_wait():
         thread.join(60)
     assert len(done) == 4
     assert not limiter._waiting
+
+
+def test_who_waits_for_a_permit_goes_when_everything_is_forgotten():
+    """At that moment: nobody needs a permit any more, in either way of waiting for one."""
+    director, said = Director(), []
+    limiter = ClientRateLimiter(clock=director)
+    limiter.record_response(throttled=True)
+    wait = limiter.try_acquire()
+    director.start(lambda: said.append(wait_in(UntilPermitted(limiter, None, None), director)))
+    director.start(lambda: said.append(wait.rest(director)))
+    director.run_until(0.5)
+    limiter.forget(0.5)
+    director.settle()
+    assert [0.5, None] == sorted(said, key=str)
+    assert limiter.is_spare(0.5)
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda item: pickle.loads(pickle.dumps(item))])

@@ -1,7 +1,7 @@
 """One process of a fleet: makes operations against a service, and says how many retries it made.
 
 ``python -m tests.unit.features.redis.worker QUOTA SERVICE_URL OPERATIONS``; with ``THREADS`` after that, it says
-"ready", and the threads begin when a line comes. As a WSGI application it does the same for each request that it gets, with what
+"ready", and the threads begin when a line comes. As a WSGI application it does the same for each request, with what
 the environment says.
 """
 
