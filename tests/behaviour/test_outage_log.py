@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from requests_smithy_retry import retry_options
 from requests_smithy_retry.testing import FakeClock, scripted
 from tests.support import URL, send
 
@@ -62,6 +63,15 @@ def test_an_outage_is_two_warnings(caplog: pytest.LogCaptureFixture) -> None:
     assert [DOWN, f"{SERVICE} is back after 65.0 s, in which 5 operations gave up"] == lines(caplog, logging.WARNING)
     back = vars(caplog.records[-1])
     assert (SERVICE, 65.0, 5) == (back["retry_scope"], back["retry_down_for"], back["retry_gave_up"])
+
+
+def test_an_operation_that_waited_for_the_end_tells_it_too(caplog: pytest.LogCaptureFixture) -> None:
+    """It is more patient than the one that gave up, and its retry is the first success."""
+    adapter = until(9)
+    calls(adapter, 1)
+    with retry_options(patience=60):
+        calls(adapter, 1)
+    assert f"{SERVICE} is back after 14.0 s, in which 1 operation gave up" == caplog.records[-1].getMessage()
 
 
 def test_the_next_outage_is_told_again(caplog: pytest.LogCaptureFixture) -> None:
