@@ -15,6 +15,9 @@ from hypothesis import strategies as st
 
 from requests_smithy_retry import RetryAdapter, RetryQuota, TokenBucket, TokenBucketSnapshot
 from requests_smithy_retry.checks import safe_repr
+from requests_smithy_retry.classifiers.actions import ErrorKind, RetryReason
+from requests_smithy_retry.clock import drive
+from requests_smithy_retry.core.line import Failure, Standing, Terms
 from requests_smithy_retry.smithy.buckets import InLine, PricedQuota
 from requests_smithy_retry.testing.clock import FakeClock
 
@@ -265,3 +268,13 @@ def test_128_threads_take_each_token_once():
         thread.join(60)
     assert len(granted) == 128
     assert sum(granted) == 1_000 - bucket.available
+
+
+def test_what_an_answered_poll_gave_back_comes_back_once():
+    """A poll that was answered gives its tokens back; the success that follows gives back none of others."""
+    bucket, failure = TokenBucket(28), Failure(reason=RetryReason(ErrorKind.TRANSIENT))
+    quota = PricedQuota(bucket, lambda _: 14)
+    paid = drive(quota.pay(Standing(0.0), Terms(), failure, 0.0), FakeClock())
+    bucket.acquire(14)
+    quota.succeeded(quota.answered(paid.standing), Terms(), 1.0)
+    assert 14 == bucket.available
