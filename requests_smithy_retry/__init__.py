@@ -85,15 +85,12 @@ if TYPE_CHECKING:
         retry_history as retry_history,
     )
     from .observing.listeners import RetryListener as RetryListener
-    from .smithy import (
-        SmithyEndpoint as SmithyEndpoint,
-        SmithyModel as SmithyModel,
-        SmithyModelError as SmithyModelError,
-    )
     from .smithy.adaptive import AdaptiveRetryStrategy as AdaptiveRetryStrategy
     from .smithy.aws import AwsErrorCodeClassifier as AwsErrorCodeClassifier
     from .smithy.buckets import TokenBucket as TokenBucket
+    from .smithy.json_ast import SmithyModelError as SmithyModelError
     from .smithy.limiter_settings import RateLimiterSettings as RateLimiterSettings
+    from .smithy.model import SmithyEndpoint as SmithyEndpoint, SmithyModel as SmithyModel
     from .smithy.model_classifier import SmithyModelClassifier as SmithyModelClassifier
     from .smithy.rate_limiter import (
         ClientRateLimiter as ClientRateLimiter,
@@ -129,11 +126,12 @@ else:  # pragma: no branch - a type checker would accept any name
         " RetryScheduled Succeeded Throttled",
         "observing.history": "AttemptRecord RetryHistory retry_history",
         "observing.listeners": "RetryListener",
-        "smithy": "SmithyEndpoint SmithyModel SmithyModelError",
         "smithy.adaptive": "AdaptiveRetryStrategy",
         "smithy.aws": "AwsErrorCodeClassifier",
         "smithy.buckets": "TokenBucket",
+        "smithy.json_ast": "SmithyModelError",
         "smithy.limiter_settings": "RateLimiterSettings",
+        "smithy.model": "SmithyEndpoint SmithyModel",
         "smithy.model_classifier": "SmithyModelClassifier",
         "smithy.rate_limiter": "ClientRateLimiter PermitWait RateLimiterSnapshot",
         "smithy.sdk_headers": "SdkHeaders",

@@ -73,11 +73,12 @@ def pacing(value: Any) -> Any:
     """Accept ``"announced"``, ``"off"``, and the rows of further dialects, which are kept as a tuple."""
     if isinstance(value, str):
         return one_of("announced", "off")(value)
-    from ..features.rate_limits import RateLimitDialect  # few have a dialect of their own
+    from ..features.table import found  # few have a dialect of their own
 
-    rows = (value,) if isinstance(value, RateLimitDialect) else value
+    dialect: Any = getattr(found("rate_limits"), "RateLimitDialect", ())
+    rows = (value,) if isinstance(value, dialect) else value
     is_some = isinstance(rows, Collection) and len(rows) > 0
-    if not is_some or not all(isinstance(row, RateLimitDialect) for row in rows):
+    if not is_some or not all(isinstance(row, dialect) for row in rows):
         raise Refused("'announced', 'off', a RateLimitDialect, or a collection of them is allowed")
     return tuple(rows)
 
@@ -115,10 +116,8 @@ def quota(value: Any) -> Any:
     if isinstance(value, str) and value.lower() == "payoff":
         return value.lower()
     if (isinstance(value, str) and "://" in value) or hasattr(value, "pipeline"):
-        from ..features.redis import RedisQuota  # few need it
-
         with suppress(Refused):
-            return RedisQuota(value)
+            return _on_redis(value)
     elif callable(value) and not isinstance(value, type):
         return value
     raise Refused(
@@ -126,6 +125,15 @@ def quota(value: Any) -> Any:
         "percent-encoded), a client of redis-py, a bucket, a function that makes one for a scope, or None for no quota "
         "is allowed"
     )
+
+
+def _on_redis(value: Any) -> Any:
+    from ..features.table import found  # few need it
+
+    redis = found("redis")
+    if redis is None:
+        raise Refused("it was deleted")
+    return redis.RedisQuota(value)
 
 
 def classifiers(value: Any) -> tuple[RetryClassifier, ...]:

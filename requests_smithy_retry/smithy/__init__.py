@@ -4,7 +4,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .aws import bare_error_code as bare_error_code
+    from .error_code import bare_error_code as bare_error_code
     from .json_ast import SmithyModelError as SmithyModelError
     from .model import SmithyEndpoint as SmithyEndpoint, SmithyModel as SmithyModel
     from .operations import (
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .uri_pattern import UriPattern as UriPattern
 else:  # pragma: no branch - a type checker would accept any name
     _HOMES = {
-        ".aws": "bare_error_code",
+        ".error_code": "bare_error_code",
         ".json_ast": "SmithyModelError",
         ".model": "SmithyEndpoint SmithyModel",
         ".operations": "ModeledError ModeledOperation verdict_for",

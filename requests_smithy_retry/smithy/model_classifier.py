@@ -9,7 +9,7 @@ from ..checks import safe_repr
 from ..classifiers.actions import NO_ACTION, NoActionIndicated, RetryAction
 from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import RetryClassifierPriority, Vouched
-from .aws import code_of
+from .error_code import code_of
 from .model import SmithyEndpoint
 
 if TYPE_CHECKING:

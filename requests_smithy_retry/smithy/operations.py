@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..classifiers.actions import NO_ACTION, ErrorKind, RetryAction, RetryReason
-from .aws import bare_error_code
+from .error_code import bare_error_code
 from .json_ast import PRELUDE, Ast, Node, shape_name
 from .protocols import IdempotencyToken, Protocol, bind_token
 from .uri_pattern import UriPattern

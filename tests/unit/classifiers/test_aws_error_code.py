@@ -14,7 +14,8 @@ from requests_smithy_retry import (
     RetryReason,
     retry_history,
 )
-from requests_smithy_retry.smithy.aws import THROTTLING_CODES, TRANSIENT_CODES, code_of
+from requests_smithy_retry.smithy.aws import THROTTLING_CODES, TRANSIENT_CODES
+from requests_smithy_retry.smithy.error_code import code_of
 from tests.support import Reply, scripted, send
 from tests.unit.classifiers.test_http_status import outcome_of
 

@@ -9,12 +9,8 @@ import time
 import pytest
 
 from requests_smithy_retry.classifiers.outcome import BODY_PREFIX
-from requests_smithy_retry.smithy.aws import (
-    THROTTLING_CODES,
-    TRANSIENT_CODES,
-    code_in_body,
-    error_code,
-)
+from requests_smithy_retry.smithy.aws import THROTTLING_CODES, TRANSIENT_CODES
+from requests_smithy_retry.smithy.error_code import code_in_body, error_code
 
 BOMB = (
     b'<?xml version="1.0"?><!DOCTYPE r [<!ENTITY a "SlowDown"><!ENTITY b "&a;&a;&a;&a;">]>'

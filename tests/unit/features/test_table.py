@@ -35,6 +35,9 @@ def test_an_adapter_works_without_each(delete: Callable[[str], None], name: str)
         ("smithy.adaptive", "mode", "adaptive", "'standard' is allowed: no other is installed"),
         ("smithy.buckets", "quota", 500, "'payoff' or None is allowed: other quotas are not installed"),
         ("features.telemetry", "telemetry", ["log"], "none is installed"),
+        ("smithy.aws_settings", "aws_config", True, "False is allowed: the AWS settings were deleted"),
+        ("features.redis", "quota", "redis://host/0", "is allowed"),
+        ("features.rate_limits", "pacing", object(), "is allowed"),
     ],
 )
 def test_an_option_of_one_that_is_gone_is_refused(
@@ -49,8 +52,8 @@ def test_an_option_of_one_that_is_gone_is_refused(
 def test_what_a_feature_needs_and_lacks_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the feature's own absence is passed over."""
     monkeypatch.delitem(sys.modules, "requests_smithy_retry.smithy.aws")
-    monkeypatch.setitem(sys.modules, "json", None)
-    with pytest.raises(ModuleNotFoundError, match="json"):
+    monkeypatch.setitem(sys.modules, "dataclasses", None)
+    with pytest.raises(ModuleNotFoundError, match="dataclasses"):
         found("..smithy.aws")
 
 
