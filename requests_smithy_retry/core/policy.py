@@ -7,6 +7,7 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
@@ -91,7 +92,7 @@ class Policy:
         classifiers = classifiers_of(config, features)
         return cls(config, classifiers, transient, throttling, hints, None if rules is None else rules.counted)
 
-    @property
+    @cached_property
     def sees_successes(self) -> bool:
         """True if a classifier wants to be asked about responses below 400."""
         return any(map(sees_successes, self.classifiers))
