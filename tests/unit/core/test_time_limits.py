@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import http.client
-import socket
 import zlib
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import requests
-from requests import Response
 from urllib3.exceptions import DecodeError, EmptyPoolError
 
 from requests_smithy_retry import (
@@ -28,7 +26,6 @@ from requests_smithy_retry.core import time_limits
 from requests_smithy_retry.core.time_limits import TimeLimits, as_body_failure
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.wire import state
-from requests_smithy_retry.wire.response import Reader
 from requests_smithy_retry.wire.state import this_thread
 from tests.support import prepare, scripted, send
 
@@ -221,30 +218,6 @@ def limits_of(clock: FakeClock, **options: Any) -> TimeLimits:
     return TimeLimits(RetryConfig(**options), NOTHING, clock)
 
 
-def test_a_bound_of_attempts_alone_is_no_deadline() -> None:
-    """In an attempt, the timeout is shrunk to the attempt's time."""
-    limits = limits_of(FakeClock(), operation_attempt_timeout=5)
-    assert limits.allowed is None
-    assert limits.begin((1, None)) == limits.allowed == (1, 5)
-    assert limits.at is None
-    this_thread.deadline = limits.outer
-
-
-def test_the_deadline_is_a_moment_on_the_operations_clock() -> None:
-    """The deadline is ``operation_timeout`` after the beginning."""
-    clock = FakeClock()
-    limits = limits_of(clock, operation_timeout=5)
-    assert limits.at == clock.now() + 5
-
-
-def test_a_shorter_timeout_stays_and_is_told() -> None:
-    """An attempt may take the caller's timeout or the time left, whichever is less."""
-    limits = limits_of(FakeClock(), operation_timeout=5)
-    for timeout, expected in ((2, 2), (9, 5)):
-        assert limits.begin(timeout) == limits.allowed == expected
-        this_thread.deadline = limits.outer
-
-
 def test_an_attempt_at_the_very_deadline_is_not_made() -> None:
     """Such an attempt fails like one that could not connect in time, and the timeout is told as the caller gave it."""
     clock = FakeClock()
@@ -269,26 +242,6 @@ def test_within_another_operation_the_earlier_deadline_holds(outer: float, expec
             assert this_thread.deadline is not None
             assert this_thread.deadline.left() == expected
         assert limits.outer is outside
-
-
-class Unread(Response):
-    """A response over a real socket, not read."""
-
-    def __init__(self, reader: Reader) -> None:
-        super().__init__()
-        self.raw = SimpleNamespace(_original_response=SimpleNamespace(fp=SimpleNamespace(raw=reader)))
-
-
-def test_a_body_that_is_handed_on_has_the_callers_timeout_again() -> None:
-    """The deadline ends with the head."""
-    ours, theirs = socket.socketpair()
-    with ours, theirs, Reader(ours, "r") as reader:
-        ours.settimeout(1)
-        limits = limits_of(FakeClock(), operation_timeout=5)
-        limits.begin((10, 20))
-        limits.lift(Unread(reader))
-        this_thread.deadline = limits.outer
-        assert ours.gettimeout() == 20
 
 
 def translated(error: Exception, *, passed: float, connecting: bool = False, **options: Any) -> Exception:
