@@ -55,13 +55,13 @@ def find_public_name(app: Any, env: Any, node: Any, content: Any) -> Any:
     return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", full, node, content)
 
 
-def without_idle_arguments(app: Any, what: str, name: str, obj: Any, *_: Any) -> tuple[str, str] | None:  # noqa: ARG001
+def without_idle_arguments(app: Any, what: str, name: str, obj: Any, *_: Any) -> tuple[str, str] | None:
     """Protocols and enumerations are not made by calling them, so no arguments are shown."""
     is_called = not (isinstance(obj, enum.EnumMeta) or getattr(obj, "_is_protocol", False))
     return None if is_called else ("", "")
 
 
-def skip_bare_fields(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:  # noqa: ARG001
+def skip_bare_fields(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
     """The fields of a named tuple are told by its parameters; by themselves they have no text."""
     return True if (getattr(obj, "__doc__", None) or "").startswith("Alias for field number") else None
 

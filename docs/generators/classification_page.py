@@ -54,7 +54,7 @@ class _Scripted(HTTPAdapter):
         self.ending = ending
         self.sent = 0
 
-    def send(self, request: Any, **options: Any) -> Any:  # noqa: ARG002
+    def send(self, request: Any, **options: Any) -> Any:
         self.sent += 1
         if isinstance(self.ending, BaseException):
             this_thread.connecting = hasattr(self.ending, "unwritten")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from requests_smithy_retry import RetryListener, StandardRetryStrategy, StopReason, retry_history
+from requests_smithy_retry import RetryListener, StopReason, retry_history
 from requests_smithy_retry.testing import FakeClock, scripted
 from requests_smithy_retry.testing import ScriptedReply as Reply
 from tests.support import send
