@@ -90,7 +90,7 @@ class Quota(Protocol):
 
     def forget(self, now: float) -> None: ...
 
-    def snapshot(self, now: float) -> TokenBucketSnapshot: ...
+    def snapshot(self, now: float) -> TokenBucketSnapshot | None: ...
 
 
 class NoQuota:
@@ -134,8 +134,8 @@ class NoQuota:
     def forget(self, now: float) -> None:
         """Nothing is known."""
 
-    def snapshot(self, now: float) -> TokenBucketSnapshot:
-        return TokenBucketSnapshot(0, 0)
+    def snapshot(self, now: float) -> None:
+        """Nothing is known."""
 
 
 NO_QUOTA = NoQuota()

@@ -21,7 +21,7 @@ from .line import Standing
 from .machine import Context, judged
 from .policy import Policy
 from .progress import Progress
-from .quota import NO_QUOTA, RetryQuota, TokenBucketSnapshot
+from .quota import RetryQuota, TokenBucketSnapshot
 from .quotas import quotas_of
 from .scope import Scope, Scopes
 from .steps import Again, Stop
@@ -401,8 +401,8 @@ class StandardRetryStrategy:
     def snapshot(self) -> StrategySnapshot:
         """Return an immutable view of the strategy's state; a scope never used is not in it."""
         now = self.clock.now()
-        buckets = {name: scope.quota.snapshot(now) for name, scope in self.scopes if scope.quota is not NO_QUOTA}
-        return StrategySnapshot(MappingProxyType(buckets))
+        seen = {name: scope.quota.snapshot(now) for name, scope in self.scopes}
+        return StrategySnapshot(MappingProxyType({name: held for name, held in seen.items() if held is not None}))
 
     def forget(self) -> None:
         """Begin anew in every scope, as if nobody had ever sent anything. Operations that wait go at once."""

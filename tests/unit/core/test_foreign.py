@@ -311,6 +311,23 @@ def test_a_permit_may_be_refused() -> None:
     assert (503, StopReason.RATE_LIMITED) == (response.status_code, retry_history(response).stop_reason)
 
 
+class Stubborn(Guide):
+    """Never gives a permit, whatever the deadline."""
+
+    def send_permit(self, *, token: Any, deadline: float | None, waited: float) -> Any:
+        return self
+
+    def rest(self, clock: Any) -> None:
+        clock.sleep(1)
+
+
+def test_a_deadline_ends_the_wait_for_a_permit() -> None:
+    """Also with a strategy that does not look at it."""
+    with pytest.raises(requests.exceptions.ConnectTimeout) as caught:
+        send(scripted(strategy=Stubborn(), operation_timeout=3))
+    assert StopReason.RATE_LIMITED is retry_history(caught.value).stop_reason
+
+
 THREE = "an object with acquire_initial_retry_token, refresh_retry_token_for_retry and record_success is allowed"
 
 

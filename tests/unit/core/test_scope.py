@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from requests_smithy_retry import StandardRetryStrategy, TokenBucket
+from requests_smithy_retry.core.quota import NO_QUOTA
 from requests_smithy_retry.core.scope import FORGET_AFTER, MOST_LOOKS, MOST_SCOPES, OVERFLOW, Scopes
 from requests_smithy_retry.smithy.buckets import PricedQuota
 from requests_smithy_retry.testing import FakeClock
@@ -200,6 +201,16 @@ def test_all_that_is_kept_of_a_scope_decides_whether_it_is_spare():
     assert OVERFLOW == table.get("b").name
     part.spare = True
     assert "b" == table.get("b").name
+
+
+def test_scopes_without_a_quota_make_room():
+    """Nothing is known of them."""
+    clock = FakeClock()
+    table = Scopes(lambda name, now: NO_QUOTA, clock, 1)
+    for name in "ab":
+        clock.advance(1)
+        table.get(name)
+    assert ["b"] == names(table)
 
 
 def test_every_scope_begins_anew():

@@ -33,7 +33,7 @@ from requests_smithy_retry.classifiers.outcome import ResendFacts
 from requests_smithy_retry.config.retry_options import OperationOptions
 from requests_smithy_retry.config.sources import resolve
 from requests_smithy_retry.core.policy import takes_previous_delay
-from requests_smithy_retry.features.urllib3_retry.rules import FailureKind, Urllib3Rules
+from requests_smithy_retry.features.urllib3_retry.rules import Urllib3Rules
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.support import config_of
 
@@ -311,17 +311,6 @@ def test_nonsense_is_no_floor(after):
     assert 0.05 == refresh(of, of.acquire_initial_retry_token(), Safe(retry_after=after)).retry_delay
 
 
-def test_a_token_is_good_once():
-    """A token that was used is refused, by either method."""
-    of = strategy()
-    for use in (lambda token: refresh(of, token), lambda token: of.record_success(token=token)):
-        token = of.acquire_initial_retry_token()
-        use(token)
-        for again in (lambda token: refresh(of, token), lambda token: of.record_success(token=token)):
-            with pytest.raises(TokenError, match="used before"):
-                again(token)
-
-
 def test_a_token_of_another_strategy_is_refused():
     """A token that another strategy issued is refused, and so is an object that is not a token."""
     of, other = strategy(), StandardRetryStrategy()
@@ -382,18 +371,6 @@ def test_a_floor_made_by_hand_is_the_classifiers():
     of = strategy(classifiers=[classifier(lambda outcome: by_hand)])
     token = refresh(of, of.acquire_initial_retry_token(), KeyError())
     assert (3, "classifier") == (token.retry_delay, token.delay_source)
-
-
-def test_the_limits_of_a_translated_retry_hold_over_an_operation():
-    """Failures are counted by kind from token to token; the refusal says which limit, and carries the votes."""
-    of = strategy(config=config_of(max_attempts=9, rules=Urllib3Rules(limits=((FailureKind.OTHER, 2),))))
-    token = of.acquire_initial_retry_token()
-    for _ in range(2):
-        token = refresh(of, token, in_context())
-    refused = refusal(of, token, in_context())
-    assert StopReason.MAX_ATTEMPTS is refused.stop_reason
-    assert "2 retries after other failures are allowed by the urllib3 Retry" == str(refused)
-    assert refused.classification.votes
 
 
 @pytest.mark.parametrize("header", ["Retry-After", "retry-after-ms", "x-amz-retry-after"])

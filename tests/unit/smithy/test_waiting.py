@@ -54,22 +54,6 @@ def test_a_steady_refill_serves_the_line_at_exact_times(director):
     assert bucket.available == 10
 
 
-@pytest.mark.parametrize("count", [2, 8, 32])
-def test_many_waiters_are_served_one_by_one(director, count):
-    """N wants of 1 at 4 tokens a second: one every quarter of a second, first come, first served."""
-    bucket = TokenBucket(100, initial=0, refill_rate=4, on_empty="wait", clock=director)
-    order = []
-
-    def want(number: int) -> None:
-        assert bucket.acquire(1)
-        order.append((number, director.now()))
-
-    for number in range(count):
-        director.start(want, number)
-    director.run_until(count)
-    assert order == [(number, (number + 1) / 4) for number in range(count)]
-
-
 def test_returned_tokens_wake_the_first_in_line_at_once(director):
     """Without refill, waiters are served in turn at the moment of a return."""
     bucket = TokenBucket(10, on_empty="wait", clock=director)
@@ -199,25 +183,6 @@ def test_what_is_missing_by_rounding_alone_is_not_waited_for(amount, rate):
     assert bucket.available >= 0
 
 
-def test_who_comes_while_the_first_is_overdue_is_not_asked_to_wait_less_than_nothing(director):
-    """There is enough for both waiters, and the first has not looked yet."""
-    asked = []
-    usual = director.wait
-
-    def wait(condition: threading.Condition, seconds: float) -> None:
-        asked.append(seconds)
-        usual(condition, seconds)
-
-    director.wait = wait
-    bucket = TokenBucket(10, initial=0, refill_rate=1, on_empty="wait", clock=director)
-    said = waiters(director, bucket, 5)
-    director._time = 20.0
-    said_later = waiters(director, bucket, 1)
-    director.run_until(30)
-    assert (said, said_later) == ([(5, True, 20.0)], [(1, True, 20.0)])
-    assert min(asked) >= 0
-
-
 def test_tokens_that_are_written_off_refuse_who_waits_for_nothing_else(director):
     """A waiter for whom the tokens that are left suffice is served."""
     bucket = TokenBucket(10, on_empty="wait", clock=director)
@@ -242,17 +207,6 @@ def test_a_dropped_loan_is_noticed_before_long(director):
     assert said == [(3, False, 1.0)]
 
 
-def test_what_was_dropped_before_is_not_waited_for():
-    """An operation that comes after the drop is refused at once."""
-    bucket = TokenBucket(5, on_empty="wait", clock=FakeClock())
-    assert bucket.acquire(5)
-    loan = Loan(bucket._line, bucket, 5)
-    del loan
-    gc.collect()
-    assert not bucket.acquire(3, deadline=bucket.clock.now() + 9)
-    assert bucket.clock.sleeps == []
-
-
 def test_a_reward_is_no_return(director):
     """A first-try success adds a token while all that were taken may still come back."""
     bucket = TokenBucket(5, on_empty="wait", clock=director)
@@ -263,57 +217,6 @@ def test_a_reward_is_no_return(director):
     director.run_until(1)
     assert said == [(2, True, 0.0)]
     assert bucket._line._outstanding == 7
-
-
-class Interrupting(FakeClock):
-    """Ctrl-C in the middle of each wait."""
-
-    before = staticmethod(lambda: None)
-
-    def wait(self, condition, seconds):
-        self.before()
-        raise KeyboardInterrupt
-
-
-def test_an_interrupt_leaves_the_line_in_order():
-    """An interrupted waiter leaves the line; tokens that came at that very moment are still there."""
-    clock = Interrupting()
-    bucket = TokenBucket(10, initial=0, refill_rate=1, on_empty="wait", clock=clock)
-    with pytest.raises(KeyboardInterrupt):
-        bucket.acquire(5)
-    assert not bucket._line.places
-    clock.before = lambda: clock.advance(7)
-    with pytest.raises(KeyboardInterrupt):
-        bucket.acquire(5)
-    assert not bucket._line.places
-    assert bucket._line._outstanding == 0
-    assert bucket.available == 7
-
-
-def test_real_threads_all_get_through_and_nobody_is_overtaken():
-    """Sixteen threads, real time, some 200 tokens a second: served in the order in which they came."""
-    bucket = TokenBucket(50, initial=0, refill_rate=200, on_empty="wait")
-    served: list[float] = []
-
-    class Line(list):
-        def remove(self, waiter):  # what threads say of themselves may come late on a busy machine
-            super().remove(waiter)
-            served.append(waiter.amount)
-
-    bucket._line.places = Line()
-    amounts = [2 + number / 100 for number in range(16)]
-    said: list[bool] = []
-    threads = []
-    for number, amount in enumerate(amounts):
-        thread = threading.Thread(target=lambda amount=amount: said.append(bucket.acquire(amount)))
-        thread.start()
-        threads.append(thread)
-        while len(bucket._line.places) + len(served) <= number:
-            PAUSE.wait(0.0001)
-    for thread in threads:
-        thread.join(GIVE_UP)
-    assert said == [True] * 16
-    assert served == amounts
 
 
 def test_real_threads_that_take_and_return_never_hang_nor_invent_tokens():
@@ -407,20 +310,6 @@ def test_a_final_failure_refuses_who_waited_for_its_tokens(director):
     strategy.record_success(token=holder)
     director.settle()
     assert said[1:] == [14]
-
-
-def test_first_try_rewards_serve_the_line(director):
-    """Rewards of operations that hold no tokens add to the tokens that are there."""
-    bucket = TokenBucket(14, on_empty="wait", success_reward=7, clock=director)
-    strategy = StandardRetryStrategy(clock=director, quota=bucket)
-    said = []
-    holder = fail(strategy)
-    director.start(lambda: said.append(fail(strategy).acquired))
-    for _ in range(2):
-        strategy.record_success(token=strategy.acquire_initial_retry_token())
-    director.settle()
-    assert said == [14]
-    assert holder.acquired == 14
 
 
 def test_the_wait_for_tokens_leaves_time_for_the_backoff():

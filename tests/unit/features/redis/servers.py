@@ -144,57 +144,6 @@ class RedisCluster:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-class SentinelSetup:
-    """A master, its replica, and a sentinel that watches them."""
-
-    def __init__(self) -> None:
-        self.folder = tempfile.mkdtemp(prefix="redis-sentinel-")
-        # Copying to a replica leaves a file.
-        self.master, self.servers = RedisServer("--dir", self.folder, "--dbfilename", "master"), []
-        self.servers.append(self.master)
-        try:
-            options = ("--dir", self.folder, "--dbfilename", "replica")
-            self.replica = RedisServer("--replicaof", "127.0.0.1", str(self.master.port), *options)
-            self.servers.append(self.replica)
-            self.sentinel = self._start_sentinel()
-            self.servers.append(self.sentinel)
-            self._wait()
-        except BaseException:
-            self.kill()
-            raise
-
-    def _start_sentinel(self) -> RedisServer:
-        port = free_port()
-        config = Path(self.folder, "sentinel.conf")
-        config.write_text(
-            f"sentinel monitor svc 127.0.0.1 {self.master.port} 1\nport {port}\nbind 127.0.0.1\ndir {self.folder}\n"
-        )
-        return RedisServer(port=port, command=[PROGRAMS[0], str(config), "--sentinel"])
-
-    def _wait(self) -> None:
-        for _ in range(1200):
-            if self.sentinel.command("SENTINEL", "REPLICAS", "svc"):
-                return
-            SYSTEM_CLOCK.sleep(0.05)
-        raise AssertionError("the sentinel does not see the replica")
-
-    def fail_over(self) -> bool:
-        """Have the sentinel make the replica the master. False: the sentinel does not know yet that it can be."""
-        from redis.exceptions import ResponseError
-
-        try:
-            self.sentinel.command("SENTINEL", "FAILOVER", "svc")
-        except ResponseError:
-            return False
-        return True
-
-    def kill(self) -> None:
-        """End all."""
-        for server in self.servers:
-            server.kill()
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-
 class SpoilingProxy:
     """Passes everything on; with ``answer`` set, the client gets that in place of the server's answers.
 

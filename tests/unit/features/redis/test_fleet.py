@@ -82,13 +82,6 @@ def test_threads_that_fail_at_the_same_moment_spend_one_quota(quota: str, dead_s
 
 
 @pytest.mark.once
-def test_two_processes_with_private_quotas_spend_two(dead_service: str) -> None:
-    """Each process has a quota of its own, unlike the processes above, which share one."""
-    found = run_fleet("500", dead_service, processes=2, operations=25)
-    assert [worker["retries"] for worker in found] == [IN_A_QUOTA] * 2
-
-
-@pytest.mark.once
 def test_gunicorn_with_four_preloaded_workers(quota: str, dead_service: str) -> None:
     """The session is made before the fork; the workers spend one quota between them, and end without a complaint."""
     environment = {**os.environ, "FLEET_QUOTA": quota, "FLEET_SERVICE": dead_service}

@@ -8,7 +8,7 @@ import pickle
 import re
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,12 +16,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from requests_smithy_retry import RetryQuota, StandardRetryStrategy, TokenBucket, TokenBucketSnapshot
+from requests_smithy_retry import RetryQuota, TokenBucket, TokenBucketSnapshot
 from requests_smithy_retry.clock import SYSTEM_CLOCK
 from requests_smithy_retry.features import redis as redis_module
 from requests_smithy_retry.features.redis import SCRIPT, RedisQuota, RedisTokenBucket
 
-from .servers import RedisCluster, RedisServer, SentinelSetup, SpoilingProxy
+from .servers import RedisCluster, RedisServer, SpoilingProxy
 
 redis = pytest.importorskip("redis")
 
@@ -127,11 +127,6 @@ class TestTheBucket:
         assert [TokenBucketSnapshot(28, 0, source="redis")] * 2 == [one.snapshot(), two.snapshot()]
         assert isinstance(one, RetryQuota)
 
-    def test_each_scope_has_a_bucket(self, redis_server: RedisServer) -> None:
-        """Another name is another bucket, over the same connection."""
-        quota = RedisQuota(redis_server.url(PATIENT), capacity=14)
-        assert [True, True, False] == [quota(name).acquire(14) for name in ("a", "b", "a")]
-
     def test_nothing_is_connected_before_a_retry_asks(self, proxy: SpoilingProxy) -> None:
         """Making a bucket, looking at it and giving to a full one connects to nothing."""
         bucket = bucket_on(proxy.url())
@@ -163,15 +158,6 @@ class TestTheBucket:
             granted = sum(pool.map(lambda _: bucket.acquire(1), range(320)))
         assert (70, 0, "redis") == (granted, bucket.available, bucket.source)
 
-    @pytest.mark.parametrize("amount", [-1, float("nan"), float("-inf")])
-    def test_an_amount_that_is_none_is_refused(self, redis_server: RedisServer, amount: float) -> None:
-        """A negative amount would overfill the bucket, nan would spoil it."""
-        bucket = bucket_on(redis_server.url(PATIENT))
-        for method in (bucket.acquire, bucket.release):
-            with pytest.raises(ValueError, match=f"^amount={amount!r}: a finite number of tokens"):
-                method(amount)
-        assert (500, None) == (bucket.available, level(redis_server))
-
     def test_a_client_of_the_programs_own(self, redis_server: RedisServer) -> None:
         """However it reads answers, it is used as it is, and left open."""
         for options in ({}, {"decode_responses": True}, {"protocol": 3}):
@@ -181,12 +167,6 @@ class TestTheBucket:
                 assert (True, 486.0, "redis") == (bucket.acquire(14), bucket.available, bucket.source)
                 del bucket
                 assert client.ping()
-
-    def test_a_strategy_shares_its_scopes(self, redis_server: RedisServer) -> None:
-        """A URL is all there is to configure."""
-        one, two = (StandardRetryStrategy(quota=redis_server.url(PATIENT)) for _ in range(2))
-        assert [True, True, False] == [each.bucket("a").acquire(200) for each in (one, two, one)]
-        assert True is two.bucket("b").acquire(500)
 
 
 class TestFailures:
@@ -237,40 +217,6 @@ class TestFailures:
             finally:
                 stop.set()
             assert [None] * 8 == [future.result() for future in futures]
-
-    def test_a_server_that_forgot_the_script(self, redis_server: RedisServer) -> None:
-        """Each question brings the script."""
-        bucket = bucket_on(redis_server.url(PATIENT))
-        bucket.acquire(100)
-        redis_server.command("SCRIPT", "FLUSH")
-        bucket.release(50)
-        assert (450, "redis") == (level(redis_server), bucket.source)
-
-    @pytest.mark.usefixtures("_asks_soon")
-    def test_a_full_server(self, redis_server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
-        """Out of memory: it falls open, and recovers."""
-        bucket = bucket_on(redis_server.url(PATIENT))
-        redis_server.command("CONFIG", "SET", "maxmemory", "1")
-        assert (True, "redis, fallen open") == (bucket.acquire(14), bucket.source)
-        assert re.search(r"\((OutOfMemoryError|ResponseError)\)", caplog.text)
-        redis_server.command("CONFIG", "SET", "maxmemory", "0")
-        assert becomes(lambda: is_back(bucket))
-
-    @pytest.mark.usefixtures("_asks_soon")
-    def test_a_read_only_server(self, own_redis_server: RedisServer) -> None:
-        """A replica: it falls open, and comes back when it is a master again."""
-        bucket = bucket_on(own_redis_server.url(PATIENT))
-        own_redis_server.command("REPLICAOF", "127.0.0.1", "1")
-        assert (True, "redis, fallen open") == (bucket.acquire(14), bucket.source)
-        own_redis_server.command("REPLICAOF", "NO", "ONE")
-        assert becomes(lambda: is_back(bucket))
-
-    def test_a_key_that_is_something_else(self, redis_server: RedisServer) -> None:
-        """If the bucket's key holds a list, the bucket falls open and leaves the list alone."""
-        redis_server.command("LPUSH", KEY, "mine")
-        bucket = bucket_on(redis_server.url(PATIENT))
-        assert (True, "redis, fallen open") == (bucket.acquire(14), bucket.source)
-        assert ["mine"] == redis_server.command("LRANGE", KEY, "0", "-1")
 
     @pytest.mark.usefixtures("_asks_soon")
     @pytest.mark.parametrize("answer", [b"+OK\r\n", b"*2\r\n:1\r\n$1\r\nx\r\n", b"HTTP/1.1 200 OK\r\n\r\n", b":7\r\n"])
@@ -328,30 +274,3 @@ class TestSeveralServers:
         assert {(14, "redis")} == {(bucket.available, bucket.source) for bucket in buckets}
         assert {14.0} == {float(client.get(f"requests-smithy-retry:{{{bucket.name}}}")) for bucket in buckets}
         client.close()
-
-    def test_a_url_of_a_clusters_node_falls_open(self, redis_cluster: RedisCluster) -> None:
-        """A URL names one server; keys of the other nodes are not there."""
-        buckets = [bucket_on(redis_cluster.nodes[0].url(PATIENT), uuid.uuid4().hex) for _ in range(30)]
-        assert [True] * 30 == [bucket.acquire(1) for bucket in buckets]
-        assert {"redis", "redis, fallen open"} == {bucket.source for bucket in buckets}
-
-    @pytest.fixture
-    def sentinels(self) -> Iterator[SentinelSetup]:
-        """A master, a replica and a sentinel."""
-        setup = SentinelSetup()
-        yield setup
-        setup.kill()
-
-    @pytest.mark.usefixtures("_asks_soon")
-    def test_the_master_of_sentinels_is_followed(self, sentinels: SentinelSetup) -> None:
-        """After a failover the new master has the bucket."""
-        watched = redis.sentinel.Sentinel([("127.0.0.1", sentinels.sentinel.port)])
-        bucket = bucket_on(watched.master_for("svc"), capacity=100, timeout=60)
-        assert (True, "redis", 86) == (bucket.acquire(14), bucket.source, bucket.available)
-        assert becomes(lambda: sentinels.replica.command("EXISTS", KEY))  # it has to be in step
-        assert becomes(sentinels.fail_over)
-        assert becomes(lambda: sentinels.replica.command("ROLE")[0] == "master")
-        sentinels.master.kill()
-        bucket.quota.timeout = 1.0
-        assert becomes(lambda: is_back(bucket))
-        assert (True, 72) == (bucket.acquire(14), bucket.available)
