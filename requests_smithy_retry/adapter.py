@@ -139,7 +139,7 @@ class RetryAdapter(AdapterBase):
         config = self.retry_config
         items = listeners_of(config, (*config.listeners, *self._own_listeners()))
         self.listeners: Any = Listeners(items) if items else None
-        self.plan = Plan.of(config, self._strategy, self.features, self.listeners)
+        self.plan: Plan = Plan.of(config, self._strategy, self.features, self.listeners)
 
     def scope_of(self, request: PreparedRequest) -> str:
         """Return the scope of a request: the target's origin, or the result of the option ``scope``.

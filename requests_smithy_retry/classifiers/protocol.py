@@ -246,7 +246,7 @@ class PrioritizedClassifier:
         self.priority: RetryClassifierPriority = checked_priority(priority)
         self.sees_successes: bool = sees_successes(inner)
         if isinstance(inner, Vouches):
-            self.vouch = inner.vouch
+            self.vouch: Callable[[PreparedRequest], Vouched | None] = inner.vouch
 
     def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction | None:
         return self.inner.classify_retry(outcome, previous)

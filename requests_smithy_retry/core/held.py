@@ -57,8 +57,8 @@ class Held:
     )
 
     def __init__(self, is_streamed: bool, limits: TimeLimits | None) -> None:
-        self.is_streamed = is_streamed
-        self.limits = limits
+        self.is_streamed: bool = is_streamed
+        self.limits: TimeLimits | None = limits
         self.begin(0.0)
 
     def begin(self, now: float) -> None:
@@ -70,11 +70,11 @@ class Held:
         """The bytes of a body that broke off in an attempt which is over; None: it is no such attempt."""
         self.peeked: Peeked | None = None
         """The beginning of a failed response's body, where it was looked at."""
-        self.is_unread = False
+        self.is_unread: bool = False
         """The end of a failed response's body is long, late or broken: it must be read if the response is the last."""
-        self.was_let_go = False
+        self.was_let_go: bool = False
         """Its connection was let go; its body is at hand."""
-        self.is_lost = False
+        self.is_lost: bool = False
         """It was let go before its body was known, so it cannot be handed over any more."""
 
     @property

@@ -195,7 +195,7 @@ class PayoffQuota:
 
     def renew_lock(self) -> None:
         """Begin anew, lock and line, after a fork: the waiting threads do not exist in the child."""
-        self.lock = threading.Lock()
+        self.lock: threading.Lock = threading.Lock()
         self._line = Line(self._born, room=self._room)
         self._first_tries = 0
         """First-try successes of which the bucket has not been told: that may cost a call."""
@@ -309,7 +309,7 @@ class InLine:
     """One operation's place in the line of a scope."""
 
     def __init__(self, quota: PayoffQuota, waiter: Waiter) -> None:
-        self.changed = threading.Condition(quota.lock)
+        self.changed: threading.Condition = threading.Condition(quota.lock)
         self._line = quota._line
         self._waiter = waiter
         self._has_joined = False

@@ -50,12 +50,12 @@ class Scope:
     __slots__ = ("__weakref__", "is_retired", "name", "parts", "quota", "used_at", "users")
 
     def __init__(self, name: str | None, quota: Quota, now: float) -> None:
-        self.name = name
-        self.quota = quota
+        self.name: str | None = name
+        self.quota: Quota = quota
         self.parts: dict[str, Any] = {}
         """What features keep of it, by their names."""
         self.used_at: float = now
-        self.is_retired = False
+        self.is_retired: bool = False
         """It was given up: who remembers it asks for a new one."""
         self.users: set[object] = set()
         """Operations under way, for which it is not given up."""

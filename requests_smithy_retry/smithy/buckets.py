@@ -105,7 +105,7 @@ class InLine:
     """One thread's place in the line for tokens. Its answer: whether they were taken."""
 
     def __init__(self, bucket: TokenBucket, amount: float, deadline: float | None) -> None:
-        self.changed = threading.Condition(bucket._lock)
+        self.changed: threading.Condition = threading.Condition(bucket._lock)
         self.amount = amount
         self.deadline = deadline
         self._bucket = bucket

@@ -149,7 +149,7 @@ class Waiting(ABC):
     """A thread's place among those that a limiter keeps waiting: they are woken when the rate changes."""
 
     def __init__(self, limiter: ClientRateLimiter) -> None:
-        self.changed = threading.Condition(limiter._lock)
+        self.changed: threading.Condition = threading.Condition(limiter._lock)
         self.limiter = limiter
 
     def look(self, now: float) -> Any:

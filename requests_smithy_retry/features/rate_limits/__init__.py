@@ -62,7 +62,7 @@ class RateLimits(Announcements):
 
     def __init__(self, config: RetryConfig, clock: Clock) -> None:
         super().__init__(config, clock)
-        self.names = frozenset(name for row in self.dialects for name in (row.remaining, *row.reset))
+        self.names: frozenset[str] = frozenset(name for row in self.dialects for name in (row.remaining, *row.reset))
         """The header fields of which each announcement has one, in lower case."""
 
     def gate(self, call: Call, scope: Scope) -> OneCall | None:

@@ -107,7 +107,7 @@ class Limits:
 
     def renew_lock(self) -> None:
         """Make the lock anew, after a fork: the waiting threads do not exist in the child."""
-        self.lock = threading.Lock()
+        self.lock: threading.Lock = threading.Lock()
         self.line: deque[Turn] = deque()
         self._under_way: weakref.WeakSet[Pass] = weakref.WeakSet()
 
@@ -180,7 +180,7 @@ class Turn:
     """
 
     def __init__(self, limits: Limits, longest: float, until: float = inf) -> None:
-        self.changed = threading.Condition(limits.lock)
+        self.changed: threading.Condition = threading.Condition(limits.lock)
         self._limits = limits
         self._longest = longest
         self._until = until

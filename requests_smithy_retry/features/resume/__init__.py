@@ -75,8 +75,8 @@ class Rest:
     def __init__(self, body: WatchedBody, plan: Resumable) -> None:
         self.body = body
         self.plan = plan
-        self.is_taken = False
-        self.why = ""
+        self.is_taken: bool = False
+        self.why: str = ""
 
     def receive(self, response: Response) -> None:
         """Go on with an answer that fits, once its first bytes are there."""

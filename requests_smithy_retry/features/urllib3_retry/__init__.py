@@ -173,7 +173,8 @@ class MaxRetries(Driver):
     def max_retries(self) -> None:
         # unittest.mock deletes it after a patch: this restores the policy from before the assignment.
         if "_original" in self.__dict__:
-            strategy, self.retry_config, shown, self._is_shared = self.__dict__.pop("_original")
+            strategy, config, shown, self._is_shared = self.__dict__.pop("_original")
+            self.retry_config: RetryConfig = config
             self._use(strategy)
             self._show(shown)
 
