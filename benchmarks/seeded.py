@@ -52,7 +52,6 @@ PROGRAMS = {
     "wire/pools.py": "kept",
     "wire/addresses.py": "address",
     "wire/resolving.py": "names",
-    "sending/credentials.py": "credentials",
 }
 """By the file of a bug: the programs of `schedules` that run it; all for others would find nothing else."""
 PYTEST = (

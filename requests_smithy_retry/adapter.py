@@ -30,7 +30,6 @@ from .forgetting import forgets_with_all
 from .observing.listeners import SDK_HEADERS, Listeners
 from .observing.telemetry import TELEMETRY
 from .quotas.line import UNLIMITED
-from .sending.credentials import Credentials
 from .sending.send_loop import SendLoop, is_within_send
 from .strategies.first_tries import BusyBesides
 from .strategies.foreign import StrategyPort, adapt, check_beside_strategy, strategy_for
@@ -166,8 +165,6 @@ class RetryAdapter(SendLoop):
         self._by_origin = not self._has_own_scopes() and is_built_in(strategy, "bucket", "limiter")
         hooks = strategy.hooks if self._by_origin and isinstance(strategy, SimpleRetryStrategy) else {}
         self._hook_at = hooks.get
-        renew = config.on_unauthorized
-        self.credentials: Credentials | None = None if renew is None else Credentials(renew, self.clock)
         self._show(self._shown)
         forgets_with_all(self)
 
@@ -335,8 +332,6 @@ class RetryAdapter(SendLoop):
         if forget is not None:
             forget()
         self.addresses.forget()
-        if self.credentials is not None:
-            self.credentials.renew_lock()
 
     def _use_our_pools(self, manager: Any = None) -> None:
         # The attribute is missing during construction, and stays missing if init_poolmanager makes no pool manager.

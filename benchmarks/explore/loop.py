@@ -380,7 +380,7 @@ class World:
     def _request(self, call: Call) -> requests.PreparedRequest:
         op, request = call.op, requests.PreparedRequest()
         request.method, request.url = op.method, f"http://h{op.host}.test/{call.number}"
-        request.headers, request.hooks = CaseInsensitiveDict(), default_hooks()
+        request.headers, request.hooks = CaseInsensitiveDict({"Authorization": "old"}), default_hooks()
         if op.keyed:
             request.headers["Idempotency-Key"] = f"key-{call.number}"
         if not op.body:

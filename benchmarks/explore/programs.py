@@ -18,7 +18,6 @@ from requests_smithy_retry.quotas.line import Failure, Go, Terms
 from requests_smithy_retry.quotas.payoff import MOST, ROOM, PatientQuota, PayoffTokenBucket
 from requests_smithy_retry.quotas.scope_quota import DO_NOTHING, PricedQuota
 from requests_smithy_retry.quotas.scopes import ScopeTable
-from requests_smithy_retry.sending.credentials import Credentials
 from requests_smithy_retry.wire.addresses import LONGEST_PERIOD, AddressMemory
 from requests_smithy_retry.wire.pools import KeptConnections
 from requests_smithy_retry.wire.resolving import Late, Lookups, Question, Stuck
@@ -448,34 +447,6 @@ class NamesOfThree(Names):
         self.threads = [self.find_one, self.find_one, self.find_two]
 
 
-class Renewed(Program):
-    """Of threads whose attempts were refused together, one renews the credentials, and all get them."""
-
-    may_be_interrupted = True
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.renewed = 0
-        self.headers: list[Any] = []
-        self.credentials = Credentials(self.renew, SYSTEM_CLOCK)
-        self.threads = [self.refused, self.refused]
-
-    def renew(self, _: Any) -> dict[str, str]:
-        self.renewed += 1
-        tasks.wait(0.1)
-        return {"Authorization": str(self.renewed)}
-
-    def refused(self) -> None:
-        found = self.credentials.after(None, "scope", 1000.0, None)
-        self.headers.append(found)
-
-    def check(self) -> None:
-        if not self.was_interrupted:
-            self.expect(
-                expected=(1, [{"Authorization": "1"}] * 2), actual=(self.renewed, self.headers), what="renewals"
-            )
-
-
 PROGRAMS: dict[str, Callable[[], Program]] = {
     "bucket": Bucket,
     "bucket on which others wait": WaitingBucket,
@@ -494,5 +465,4 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
     "names": Names,
     "names, one has to wait": NamesInLine,
     "names of three": NamesOfThree,
-    "credentials": Renewed,
 }

@@ -1,78 +1,80 @@
-"""New credentials after a 401, once per operation (contract 2.10): the program's function, asked once for all threads.
+"""New credentials after a 401, once per operation (contract 2.10): who is asked for them, and about whom.
 
-A scope has one lock. Who finds that the credentials were renewed after its own attempt had begun takes those, and does
-not ask again: fifty threads whose token expired renew one token once.
+They are one user's, for one service. So nothing is shared between requests, and they go nowhere but where the program
+itself sent the old ones: not to whom the service redirects, for whom requests has taken the old ones off.
 """
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
-from requests import Response
+from requests import PreparedRequest, Response, Session
+from requests.sessions import SessionRedirectMixin
 
-from ..clock import Clock
 from ..errors import RetryConfigError
-from ..forksafe import renew_lock_after_fork
+from ..urls import scope_of
 
 UNAUTHORIZED = 401
-MOST_SCOPES = 1024
-"""The most scopes whose renewals are remembered."""
+KEYS = frozenset(
+    {
+        *("authorization", "api-key", "apikey", "x-api-key", "x-auth-token", "x-access-token", "private-token"),
+        *("x-goog-api-key", "x-vault-token", "x-shopify-access-token", "ocp-apim-subscription-key", "x-functions-key"),
+    }
+)
+"""The headers by which a request has credentials, in lower case."""
 
 Headers = Mapping[str, str]
+Renew = Callable[[Response], Headers | None]
+
+_of_session, _of_redirects = (
+    getattr(method, "__code__", None) for method in (Session.request, SessionRedirectMixin.resolve_redirects)
+)
 
 
-@dataclass(eq=False, slots=True)
-class _Renewal:
-    """The last renewal of one scope."""
+class _Asked(threading.local):
+    """The functions that are renewing credentials in this thread: requests of their own are not theirs to renew."""
 
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    owner: int | None = None
-    at: float = float("-inf")
-    headers: Headers | None = None
+    functions: tuple[Renew, ...] = ()
 
 
-class Credentials:
-    """Renews the credentials of each scope by a function of the program."""
+_asked = _Asked()
 
-    def __init__(self, renew: Callable[[Response], Headers | None], clock: Clock) -> None:
-        self._renew = renew
-        self._clock = clock
-        self.renew_lock()
-        renew_lock_after_fork(self)
 
-    def renew_lock(self) -> None:
-        """Begin anew, after a fork: a thread that was renewing does not exist in the child."""
-        self._renewals: dict[str, _Renewal] = {}
+def has_credentials(request: PreparedRequest) -> bool:
+    """Return True if the program sent credentials with a request."""
+    return not KEYS.isdisjoint(str(name).lower() for name in request.headers)
 
-    def after(self, response: Response, scope: str, started: float, seconds: float | None) -> Headers | None:
-        """Return the headers with which a refused request is to be sent again; None: it is not.
 
-        :param started: when its attempt began, on the clock.
-        :param seconds: the longest wait for another thread's renewal; None: as long as that takes.
-        :raises RetryConfigError: if the function returns anything but headers or None.
-        """
-        if len(self._renewals) >= MOST_SCOPES and scope not in self._renewals:
-            self._renewals.clear()
-        renewal = self._renewals.setdefault(scope, _Renewal())
-        if renewal.owner == threading.get_ident():
-            return None  # the function itself made this request
-        longest, has_lock = -1 if seconds is None else max(0.0, min(seconds, threading.TIMEOUT_MAX)), False
-        try:
-            has_lock = renewal.lock.acquire(timeout=longest)
-            if not has_lock:
-                return None
-            if started > renewal.at:
-                renewal.owner = threading.get_ident()
-                renewal.headers = _checked(self._renew(response))
-                renewal.at = self._clock.now()
-            return renewal.headers
-        finally:
-            if has_lock:
-                renewal.owner = None
-                renewal.lock.release()
+def origin_chosen(request: PreparedRequest) -> str:
+    """Return the origin to which the program itself sent what became this request; "" if that cannot be told.
+
+    It is the request's own, unless ``requests`` is following redirects: then it is that of the first request.
+    """
+    frame: Any = sys._getframe()
+    while frame is not None and frame.f_code is not _of_session:
+        if frame.f_code is _of_redirects:
+            before = frame.f_locals.get("hist")
+            return scope_of(str(before[0].request.url)) if before else ""
+        frame = frame.f_back
+    return scope_of(str(request.url))
+
+
+def renewed(renew: Renew, response: Response) -> Headers | None:
+    """Return the headers with which a refused request is to be sent again; None: it is not.
+
+    :raises RetryConfigError: if the function returns anything but headers or None.
+    """
+    before = _asked.functions
+    if any(renew is one for one in before):
+        return None
+    _asked.functions = (*before, renew)
+    try:
+        return _checked(renew(response))
+    finally:
+        _asked.functions = before
 
 
 def _checked(headers: Any) -> Headers | None:

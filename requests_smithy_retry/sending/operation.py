@@ -40,9 +40,10 @@ from ..observing.recorder import Recorder
 from ..strategies.foreign import StrategyPort
 from ..strategies.protocol import RetryContext, StandardRetryToken, carrier_of
 from ..strategies.simple import delay_of
+from ..urls import scope_of
 from ..wire.state import read_part
 from .caller_errors import is_raised, not_sent_error, status_error
-from .credentials import UNAUTHORIZED, Credentials
+from .credentials import UNAUTHORIZED, Renew, has_credentials, origin_chosen, renewed
 from .nested_retries import note_end
 from .receiving import InHand, Rest, rest_of
 from .replay import FOLLOWED_STATUSES, RequestFacts
@@ -155,7 +156,7 @@ class Operation:
         observed = self.call.observed
         return base if observed is None else observed.begin(self.number + 1, base)
 
-    def renew_credentials(self, credentials: Credentials, made: Attempt) -> Retry | None:
+    def renew_credentials(self, renew: Renew, made: Attempt) -> Retry | None:
         """Have the program renew the credentials after a 401, once; return None where the attempt is to be judged.
 
         The connection is let go before the program is asked: it may send requests of its own.
@@ -165,11 +166,13 @@ class Operation:
             return None
         if self._most is not None and self.number + 1 >= self._most:
             return None
+        chosen = self.rest.origin if isinstance(self.rest, InHand) else origin_chosen(self.request)
+        if chosen != scope_of(str(self.request.url)) or not has_credentials(self.request):
+            return None
         self.has_renewed = True
         if not self.facts.body.rewind(unwritten=made.unwritten) or not made.let_go(keep=True):
             return None
-        left = None if self.deadline is None else self.deadline - self.clock.now()
-        headers = credentials.after(response, self.scope, made.started, left)
+        headers = renewed(renew, response)
         if headers is None or self._forbids(0.0):
             return None
         self.facts.send_with(headers)

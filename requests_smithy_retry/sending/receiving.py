@@ -20,6 +20,7 @@ from requests import PreparedRequest, Response
 from ..observing.history import MAX_KEPT, AttemptRecord, RetryHistory, attach, retry_history
 from ..wire.body import PART, WatchedBody, watch
 from .attempt import Call, complete, is_left_for_hooks, read_by_the_clock, verify_decoded
+from .credentials import origin_chosen
 from .resuming import Piece, Resumable, resumable
 
 VALIDATORS = frozenset({"etag", "last-modified"})
@@ -64,7 +65,8 @@ def _mend(
 ) -> Callable[[WatchedBody, Exception], None] | None:
     """Return the answer to a body that breaks off in the caller's hands; None: the usual error."""
     if isinstance(plan, Resumable):
-        return functools.partial(mend, go_on, call, request, weakref.ref(response), plan)
+        origin = "" if call.config.on_unauthorized is None else origin_chosen(request)
+        return functools.partial(mend, go_on, call, request, weakref.ref(response), plan, origin)
     return functools.partial(refuse, plan) if plan is not None and response.status_code == 200 else None
 
 
@@ -159,11 +161,13 @@ class InHand:
     """The rest of a body that its caller is reading, as one continuation asks for it.
 
     :param brought: the bytes that the connection brought which broke off; of its successor not known before it is read.
+    :param origin: that to which the program itself sent the request, or what became it.
     """
 
     body: WatchedBody
     plan: Resumable
     brought: int | None
+    origin: str
     is_taken: bool = False
     why: str = ""
     is_void: ClassVar[bool] = False
@@ -207,6 +211,7 @@ def mend(
     request: PreparedRequest,
     response: weakref.ref[Response],
     plan: Resumable,
+    origin: str,
     body: WatchedBody,
     error: Exception,
 ) -> None:
@@ -215,7 +220,7 @@ def mend(
     :param call: brought the body, as the answer to ``request``.
     :raises urllib3.exceptions.HTTPError: the original error with the position and the reason, if it does not go on.
     """
-    rest = InHand(body, plan, body.received - body.began_at)
+    rest = InHand(body, plan, body.received - body.began_at, origin)
     body.let_go()
     ended: Any = None
     try:

@@ -23,7 +23,6 @@ from ..strategies.protocol import RetryStrategy, rest_until_permitted
 from ..wire.response import CheckedResponse
 from ..wire.state import this_thread
 from .attempt import NO_HOOKS, Attempt, Call, complete
-from .credentials import Credentials
 from .operation import Operation, Retry, Stop
 from .receiving import NOTABLE, InHand, Rest, is_plain, receive
 from .replay import SIMPLE_BODIES
@@ -51,7 +50,6 @@ class SendLoop(HTTPAdapter):
     _shut: Collection[Any]
     _unusual: Collection[Any] | bool
     _has_limits: bool
-    credentials: Credentials | None
     _hears_bodies: bool
     _hook_at: Callable[[str], FirstTryHook | None]
     _by_origin: bool
@@ -248,7 +246,8 @@ class SendLoop(HTTPAdapter):
         """Decide what follows an attempt, record it, and let go of it unless it is handed over."""
         try:
             made.examine(operation.call)
-            renewed = self.credentials and operation.renew_credentials(self.credentials, made)
+            renew = self.retry_config.on_unauthorized
+            renewed = renew and operation.renew_credentials(renew, made)
             decision = renewed or operation.judge(made)
             if isinstance(decision, Stop) and made.is_unknown and made.read_rest():
                 decision = operation.judge_anew(made, decision)

@@ -208,12 +208,14 @@ def test_the_loop_around_any_code_counts_alike(kind: RetryErrorType, given: int 
 
 # New credentials
 
+OLD = {"Authorization": "old"}
+
 
 @pytest.mark.parametrize(("options", "sent"), [({}, 4), ({"max_attempts": 2}, 2), ({"max_attempts": 3}, 3)])
 def test_the_attempt_with_new_credentials_counts_against_a_number(options: dict[str, Any], sent: int) -> None:
     """Without a number it is made beside the three."""
     adapter = scripted(401, *[503] * 9, on_unauthorized=lambda _: {"Authorization": "new"}, patience=0, **options)
-    send(adapter)
+    send(adapter, headers=OLD)
     assert sent == len(adapter.sent)
 
 
@@ -222,8 +224,8 @@ def test_new_credentials_are_not_fetched_for_an_attempt_that_may_not_be_made() -
     renewed = []
     adapter = scripted(401, 503, 401, on_unauthorized=renewed.append, max_attempts=2)
     with retry_options(max_attempts=1):
-        assert 401 == send(adapter).status_code
-    assert 401 == send(adapter).status_code
+        assert 401 == send(adapter, headers=OLD).status_code
+    assert 401 == send(adapter, headers=OLD).status_code
     assert [] == renewed
 
 

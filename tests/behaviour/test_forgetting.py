@@ -78,21 +78,6 @@ def test_addresses_that_failed_are_forgotten() -> None:
     assert () == adapter.snapshot().addresses
 
 
-def test_renewed_credentials_are_forgotten() -> None:
-    """The program's function is asked again, where its last answer would have been taken."""
-    asked: list[int] = []
-
-    def renew(_: object) -> dict[str, str]:
-        asked.append(1)
-        return {"Authorization": "Bearer new"}
-
-    adapter = scripted(401, 200, 401, 200, on_unauthorized=renew)
-    send(adapter)
-    forget_everything()
-    send(adapter)
-    assert 2 == len(asked)
-
-
 def fails(strategy: StandardRetryStrategy) -> int:
     """Count the retries that a strategy pays for until its quota is empty."""
     token = strategy.acquire_initial_retry_token(token_scope="https://example.com")

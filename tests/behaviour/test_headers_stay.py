@@ -1,0 +1,333 @@
+"""No header of ours, or of the caller's, reaches another origin than plain ``requests`` sends it to (contract 2.10).
+
+The stranger of these tests is another origin, to which the program's own server redirects.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from requests_smithy_retry import RetryListener, mount
+from requests_smithy_retry.testing import RecordedRequest
+from tests.faults import CutBody, FaultProxy, FaultServer, Reply
+from tests.faults.oracle import tls_contexts
+from tests.unit.wire.support import session
+
+OLD, NEW = {"Authorization": "Bearer old"}, {"Authorization": "Bearer new"}
+BODY = bytes(range(256)) * 1000
+WHOLE = Reply(200, {"ETag": '"v1"'}, BODY)
+
+
+def rest(request: RecordedRequest) -> Reply:
+    """The rest of the body that was asked for."""
+    first = int(re.findall(r"bytes=(\d+)-", request.header("Range") or "")[0])
+    return Reply(206, {"ETag": '"v1"', "Content-Range": f"bytes {first}-{len(BODY) - 1}/{len(BODY)}"}, BODY[first:])
+
+
+def to(stranger: FaultServer, status: int = 302) -> Reply:
+    return Reply(status, {"Location": f"{stranger.url}/there"})
+
+
+@contextlib.contextmanager
+def two_servers() -> Iterator[tuple[FaultServer, FaultServer]]:
+    """The program's own server, and the stranger."""
+    with FaultServer() as own, FaultServer() as stranger:
+        yield own, stranger
+
+
+def seen(server: FaultServer, name: str) -> list[str | None]:
+    """The values of a header in the requests that a server got, in order."""
+    return [request.header(name) for request in server.requests]
+
+
+def renewing(calls: list[str]) -> Callable[[requests.Response], dict[str, str]]:
+    """A function for ``on_unauthorized`` that notes the URL of each response that it is asked about."""
+
+    def renew(response: requests.Response) -> dict[str, str]:
+        calls.append(response.url)
+        return {**NEW, "X-API-Key": "new"}
+
+    return renew
+
+
+# Who is asked for new credentials, and who gets them.
+
+
+def test_a_stranger_gets_no_renewed_credentials() -> None:
+    """After the redirect ``Authorization`` is off: the program is not asked about the stranger's 401."""
+    calls: list[str] = []
+    with two_servers() as (own, stranger), session(on_unauthorized=renewing(calls)) as made:
+        own.script(to(stranger))
+        stranger.script(Reply(401))
+        assert 401 == made.get(own.url, headers=OLD).status_code
+        assert ([], [None]) == (calls, seen(stranger, "Authorization"))
+
+
+def test_a_stranger_with_the_programs_key_gets_no_new_one() -> None:
+    """Plain requests leaves other headers in place after a redirect; that is no reason to send renewed ones there."""
+    calls: list[str] = []
+    with two_servers() as (own, stranger), session(on_unauthorized=renewing(calls)) as made:
+        own.script(to(stranger))
+        stranger.script(Reply(401))
+        assert 401 == made.get(own.url, headers={"X-API-Key": "old"}).status_code
+        assert ([], ["old"]) == (calls, seen(stranger, "X-API-Key"))
+
+
+@pytest.mark.parametrize("headers", [None, {"Cookie": "a=b"}, {"Idempotency-Key": '"1"'}, {"Proxy-Authorization": "x"}])
+def test_who_was_sent_no_credentials_gets_none(headers: Any) -> None:
+    """The program sends its token to one service; of any other one's 401 it is not asked."""
+    calls: list[str] = []
+    with FaultServer(Reply(401)) as server, session(on_unauthorized=renewing(calls)) as made:
+        assert 401 == made.get(server.url, headers=headers).status_code
+        assert ([], 1) == (calls, len(server.requests))
+
+
+@pytest.mark.parametrize(
+    "name", ["authorization", "X-API-Key", "API-Key", "PRIVATE-TOKEN", "x-goog-api-key", "X-Vault-Token"]
+)
+def test_the_usual_headers_are_credentials(name: str) -> None:
+    """Who sends a token or a key in one of them is asked for a new one."""
+    with FaultServer([Reply(401)]) as server, session(on_unauthorized=lambda _: {name: "new"}) as made:
+        assert 200 == made.get(server.url, headers={name: "old"}).status_code
+        assert ["old", "new"] == seen(server, name)
+
+
+def test_a_redirect_within_the_origin_changes_nothing() -> None:
+    """The program's own server answers 401 there: it is asked, and its answer is sent there."""
+    calls: list[str] = []
+    with FaultServer([Reply(302, {"Location": "/there"}), Reply(401)]) as server:
+        with session(on_unauthorized=renewing(calls)) as made:
+            assert 200 == made.get(server.url, headers=OLD).status_code
+        assert [f"{server.url}/there"] == calls
+        assert [OLD["Authorization"]] * 2 + [NEW["Authorization"]] == seen(server, "Authorization")
+
+
+def test_a_redirect_back_to_the_origin_is_its_own_again() -> None:
+    """What counts is where the program itself sent its key, not which way the request came."""
+    calls: list[str] = []
+    with two_servers() as (own, stranger), session(on_unauthorized=renewing(calls)) as made:
+        own.script([to(stranger), Reply(401)])
+        stranger.script(Reply(302, {"Location": f"{own.url}/back"}))
+        assert 200 == made.get(own.url, headers={"X-API-Key": "old"}).status_code
+        assert (["old", "old", "new"], ["old"]) == (seen(own, "X-API-Key"), seen(stranger, "X-API-Key"))
+
+
+def test_renewed_credentials_do_not_go_with_a_redirect() -> None:
+    """The request that follows is made from the caller's own, from which requests takes ``Authorization`` off."""
+    with two_servers() as (own, stranger), session(on_unauthorized=lambda _: {**NEW, "X-New": "1"}) as made:
+        own.script([Reply(401), to(stranger)])
+        response = made.get(own.url, headers=OLD)
+        assert (["Bearer old", "Bearer new"], [None]) == (seen(own, "Authorization"), seen(stranger, "Authorization"))
+        assert [None] == seen(stranger, "X-New")
+        assert "Bearer old" == response.history[0].request.headers["Authorization"]
+
+
+@pytest.mark.real_time
+def test_each_user_gets_his_own_new_token() -> None:
+    """Two requests are refused at the same time: each is sent again with what the function returned for itself."""
+    together = threading.Barrier(2, timeout=60)
+
+    def answer(request: RecordedRequest) -> Reply:
+        token = request.header("Authorization") or ""
+        if not token.startswith("fresh"):
+            together.wait()
+            return Reply(401)
+        return Reply(body=f"the account of {token[6:]}".encode())
+
+    def renew(response: requests.Response) -> dict[str, str]:
+        together.wait()
+        return {"Authorization": response.request.headers["Authorization"].replace("expired", "fresh")}
+
+    got: dict[str, str] = {}
+    with FaultServer(answer) as server, session(on_unauthorized=renew) as made:
+
+        def view(user: str) -> None:
+            got[user] = made.get(server.url, headers={"Authorization": f"expired {user}"}).text
+
+        threads = [threading.Thread(target=view, args=(user,)) for user in ("Alice", "Bob")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert {"Alice": "the account of Alice", "Bob": "the account of Bob"} == got
+
+
+def test_a_token_that_expires_in_the_midst_of_a_download_is_renewed() -> None:
+    """The rest is asked for with the new one, at the same origin."""
+    with FaultServer([CutBody(WHOLE, at=9000), Reply(401), rest]) as server:
+        with session(on_unauthorized=renewing([])) as made:
+            assert BODY == made.get(server.url, headers=OLD, stream=True).content
+        assert ["Bearer old", "Bearer old", "Bearer new"] == seen(server, "Authorization")
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_stranger_gets_no_renewed_credentials_for_the_rest_of_its_body(keep: bool) -> None:
+    """A download behind a redirect breaks off, and the request for its rest is refused; whatever the caller kept."""
+    calls: list[str] = []
+    with two_servers() as (own, stranger), session(on_unauthorized=renewing(calls)) as made:
+        own.script(to(stranger))
+        stranger.script([CutBody(WHOLE, at=9000), Reply(401)])
+        response = made.get(own.url, headers={"X-API-Key": "old"}, stream=True)
+        read = response.raw.read
+        if not keep:
+            del response
+        with pytest.raises(Exception, match="answered with 401"):
+            read()
+        assert ([], ["old", "old"]) == (calls, seen(stranger, "X-API-Key"))
+
+
+# Every other way.
+
+
+def test_a_retry_behind_a_redirect_has_no_credentials() -> None:
+    """The stranger is in trouble: it is asked again with what requests left of the headers."""
+    with two_servers() as (own, stranger), session() as made:
+        own.script(to(stranger))
+        stranger.script([Reply(503)])
+        assert 200 == made.get(own.url, headers=OLD).status_code
+        assert [None, None] == seen(stranger, "Authorization")
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_the_rest_of_a_body_behind_a_redirect_is_asked_for_without_credentials(stream: bool) -> None:
+    """It is asked for where the body came from, with what was sent there."""
+    with two_servers() as (own, stranger), session() as made:
+        own.script(to(stranger))
+        stranger.script([CutBody(WHOLE, at=150_000), rest])
+        assert BODY == made.get(own.url, headers=OLD, stream=stream).content
+        assert ([None, None], 1) == (seen(stranger, "Authorization"), len(own.requests))
+
+
+def test_no_redirect_is_followed_for_the_rest_of_a_body() -> None:
+    """Its server redirects that request, with its Range and the caller's token: the stranger gets neither."""
+    with two_servers() as (own, stranger), session() as made:
+        own.script([CutBody(WHOLE, at=9000), to(stranger)])
+        with pytest.raises(requests.RequestException, match="302"):
+            made.get(own.url, headers=OLD, stream=True).content  # noqa: B018
+        assert ([], 2) == (stranger.requests, len(own.requests))
+
+
+def test_a_redirect_in_place_of_the_rest_takes_no_range_along() -> None:
+    """Inside an attempt it is an answer like any other: requests follows it, with the caller's own headers."""
+    with two_servers() as (own, stranger), session() as made:
+        own.script([CutBody(WHOLE, at=150_000), to(stranger)])
+        assert 200 == made.get(own.url, headers=OLD).status_code
+        assert [None, '"v1"'] == seen(own, "If-Range")
+        for name in ("Range", "If-Range", "Authorization"):
+            assert [None] == seen(stranger, name)
+
+
+def test_a_minted_key_does_not_go_with_a_redirect() -> None:
+    """The stranger gets the POST, and a key of its own."""
+    with two_servers() as (own, stranger), session(idempotency_key=True) as made:
+        own.script(to(stranger, 307))
+        made.post(own.url, data=b"x", headers=OLD)
+        (ours,), (theirs,) = (seen(server, "Idempotency-Key") for server in (own, stranger))
+        assert ours is not None
+        assert ours != theirs
+        assert [b"x"] == [request.body for request in stranger.requests]
+
+
+def test_what_a_listener_sets_does_not_go_with_a_redirect() -> None:
+    """Its copy of the request is that of one attempt: it signs for the program's own server, and only there."""
+
+    class Signs(RetryListener):
+        def before_attempt(self, event: Any) -> None:
+            if event.request.url.startswith(own.url):
+                event.request.headers["X-Signature"] = "secret"
+
+    with two_servers() as (own, stranger), session(listeners=[Signs()]) as made:
+        own.script([Reply(503), to(stranger)])
+        stranger.script([Reply(503)])
+        assert 200 == made.get(own.url).status_code
+        assert (["secret"] * 2, [None] * 2) == (seen(own, "X-Signature"), seen(stranger, "X-Signature"))
+
+
+def test_an_invocation_id_does_not_go_with_a_redirect() -> None:
+    """To the stranger it is another invocation."""
+    with two_servers() as (own, stranger), session(sdk_headers=True) as made:
+        own.script([Reply(503), to(stranger)])
+        made.get(own.url)
+        (first, again), (theirs,) = (seen(server, "amz-sdk-invocation-id") for server in (own, stranger))
+        assert first == again != theirs
+
+
+@pytest.mark.filterwarnings("ignore:Unverified")
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_proxys_password_does_not_go_through_its_tunnel(stream: bool) -> None:
+    """Each CONNECT has it; neither a retry behind the proxy, nor the request for the rest of a body."""
+    tls = tls_contexts()[0]
+    with FaultServer([Reply(503), CutBody(WHOLE, at=150_000), rest], tls=tls) as server, FaultProxy() as proxy:
+        by = proxy.url.replace("http://", "http://user:password@")
+        with session() as made:
+            assert BODY == made.get(server.url, proxies={"https": by}, verify=False, stream=stream).content
+        assert [None] * 3 == seen(server, "Proxy-Authorization")
+        assert 3 == sum(value is not None for value in seen(proxy, "Proxy-Authorization"))
+
+
+# The page's own examples.
+
+
+def examples(**names: Any) -> dict[str, Any]:
+    """What the examples of the page define, with the names that they leave open."""
+    page = Path(__file__).resolve().parents[2] / "docs/howto/rate-limits.md"
+    text = page.read_text(encoding="utf-8").partition("## An expired token")[2].partition("\n## ")[0]
+    space = {"requests": requests, "mount": mount, **names}
+    for block in re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
+        exec(compile(block, page.name, "exec"), space)
+    return space
+
+
+def asked_together(made: requests.Session, refused: str) -> tuple[list[int], list[str | None]]:
+    """Ten threads meet a server that refuses a token, at the same time; their statuses, and the tokens it has seen."""
+    together = threading.Barrier(10, timeout=60)
+
+    def answer(request: RecordedRequest) -> Reply:
+        if request.header("Authorization") != refused:
+            return Reply()
+        together.wait()
+        return Reply(401)
+
+    statuses: list[int] = []
+    with FaultServer(answer) as server, made:
+        made.trust_env = False
+        threads = [
+            threading.Thread(target=lambda: statuses.append(made.get(server.url).status_code)) for _ in range(10)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return statuses, seen(server, "Authorization")
+
+
+@pytest.mark.real_time
+def test_ten_threads_with_the_function_of_the_page_renew_one_token_once() -> None:
+    """The first renews it, and the others take that one."""
+    tokens = iter(["new", "one too many"])
+    made = examples(fetch_token=lambda: next(tokens))["session"]
+    refused = "Bearer the-first-one"
+    assert ([200] * 10, [refused] * 10 + ["Bearer new"] * 10) == asked_together(made, refused)
+
+
+@pytest.mark.real_time
+def test_ten_threads_with_the_oauth_session_of_the_page_renew_one_token_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A refresh token is good for one use."""
+    monkeypatch.setenv("OAUTHLIB_INSECURE_TRANSPORT", "1")  # it refuses to speak without TLS
+    oauthlib = pytest.importorskip("requests_oauthlib")
+    tokens = iter(["new", "one too many"])
+
+    class Oauth(oauthlib.OAuth2Session):  # type: ignore[name-defined, misc]
+        def refresh_token(self, url: str) -> dict[str, str]:
+            return {"access_token": next(tokens), "token_type": "Bearer"}
+
+    made = examples()["use"](Oauth(token={"access_token": "old", "token_type": "Bearer"}))
+    assert ([200] * 10, ["Bearer old"] * 10 + ["Bearer new"] * 10) == asked_together(made, "Bearer old")
