@@ -91,7 +91,8 @@ class ForeignStrategy:
     @property
     def max_attempts(self) -> int | None:
         """The most attempts of an operation, the first one included, if the strategy tells."""
-        return getattr(self.strategy, "max_attempts", None)
+        most = getattr(self.strategy, "max_attempts", None)
+        return most if isinstance(most, int) else None  # a Mock has any attribute
 
     def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> ForeignToken:
         return self._wrapped(self.strategy.acquire_initial_retry_token(token_scope=token_scope))

@@ -330,3 +330,19 @@ def test_a_foreign_strategys_token_is_given_back_to_it() -> None:
     token = adapted.strategy.acquire_initial_retry_token()
     adapted.strategy.record_success(token=token)
     assert (token.retry_count, token.retry_delay, token.delay_source, strategy.seen) == (0, 0.0, "strategy", [Own])
+
+
+@pytest.mark.parametrize(("said", "expected"), [(7, 7), (None, None), (object(), None), ("7", None)])
+def test_a_foreign_strategys_number_of_attempts_is_a_number_or_none(said: object, expected: int | None) -> None:
+    """What a strategy has under that name may be anything; a Mock has any attribute."""
+
+    class Strategy:
+        max_attempts = said
+
+        def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> None: ...
+
+        def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Exception) -> None: ...
+
+        def record_success(self, *, token: Any) -> None: ...
+
+    assert expected == adapt(Strategy(), RetryConfig()).strategy.max_attempts  # type: ignore[arg-type]
