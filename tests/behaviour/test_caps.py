@@ -51,7 +51,7 @@ SITUATIONS: dict[str, Any] = {
 }
 
 
-def own(make: Any, most: int) -> dict[str, Any]:
+def own(make: Any, most: int | None) -> dict[str, Any]:
     """A strategy in place of options."""
     clock = FakeClock()
     return {"strategy": make(clock=clock, max_attempts=most, classifiers=[pending]), "clock": clock}
@@ -188,6 +188,13 @@ def test_a_strategy_that_is_driven_by_hand_counts_alike(make: Any, most: int) ->
     with pytest.raises(RetryError) as caught:
         strategy.refresh_retry_token_for_retry(token_to_renew=token, error=ConnectionRefusedError())
     assert StopReason.MAX_ATTEMPTS is caught.value.stop_reason
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_a_strategy_without_a_quota_and_without_a_number_makes_three(situation: str) -> None:
+    """Nobody can wait for a service there."""
+    sent, history = asked(situation, own(SimpleRetryStrategy, None))
+    assert (3, StopReason.MAX_ATTEMPTS, None) == (sent, history.stop_reason, history.max_attempts)
 
 
 @pytest.mark.parametrize("kind", RetryErrorType)
