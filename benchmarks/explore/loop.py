@@ -211,6 +211,10 @@ class World:
         sock.link.stall = call.exchange.met.seconds if call.exchange.met.request == "stall" else 0.0
         self.server.sending(sock.link, call.exchange)
 
+    def receiving(self, sock: FakeSocket) -> None:
+        assert sock.link is not None
+        self.server.awaited(sock.link)
+
     def sent(self, sock: FakeSocket, data: bytes) -> None:
         call = self._call()
         assert call is not None

@@ -160,6 +160,7 @@ class FakeSocket:
         """Return what is there, as soon as something is."""
         self._check()
         assert self.link is not None
+        net.world.receiving(self)
         tasks.pause()
         arriving = self.link.arriving
         until = None if self._timeout is None else tasks.now + self._timeout
