@@ -233,7 +233,7 @@ class RetryAdapter(SendLoop):
         is_ours = isinstance(strategy, SimpleRetryStrategy)
         config: RetryConfig = strategy.config if isinstance(strategy, SimpleRetryStrategy) else self.retry_config
         options = {name: getattr(self.retry_config if name in ADAPTER_OPTIONS else config, name) for name in TRANSLATED}
-        most = strategy.max_attempts or (None if is_ours else UNLIMITED)
+        most = config.most_attempts if is_ours else strategy.max_attempts or UNLIMITED
         options["max_attempts"] = most if self.retry_config.enabled else 1
         return ShownRetry(OptionsRetry.saying(options, transient_base=config.transient_base), options)
 

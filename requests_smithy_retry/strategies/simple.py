@@ -24,7 +24,7 @@ from ..pacing.backoff import ExponentialRetryBackoffStrategy, RetryBackoffStrate
 from ..pacing.gate import Gates
 from ..pacing.server_hints import AMZ_HEADER, Hint, delay_for, is_too_long, read_hint, until_text
 from ..quotas.bucket import RetryQuota
-from ..quotas.line import Standing, Terms
+from ..quotas.line import UNLIMITED, Standing, Terms
 from .first_tries import NOTHING_TO_TELL, FirstTryHook, remember
 from .protocol import RetryContext, RetryToken, StandardRetryToken, StrategySnapshot, redeemed
 
@@ -166,8 +166,9 @@ class SimpleRetryStrategy:
 
     @property
     def max_attempts(self) -> int | None:
-        """Most requests that an operation sends; None: three, and in an outage as many as there is patience for."""
-        return self.config.most_attempts
+        """Most requests that an operation sends; None: no number says so."""
+        most = self.config.most_attempts
+        return None if most == UNLIMITED else most
 
     def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> StandardRetryToken:
         """Return a token for the first attempt: always given, without delay, and free.
@@ -265,7 +266,7 @@ class SimpleRetryStrategy:
         return token
 
     def _terms(self, options: OperationOptions, deadline: float | None) -> Terms:
-        most = self.max_attempts if options.max_attempts is None else options.max_attempts
+        most = self.config.most_attempts if options.max_attempts is None else options.max_attempts
         patience = self.config.patience if options.patience is None else options.patience
         return Terms(most, patience, deadline)
 

@@ -141,7 +141,7 @@ def cap_attempts(most: int) -> Iterator[None]:
 
     def around(send: Callable[[], Response], adapter: RetryAdapter, _: object) -> Response:
         around = options_in_force() or NOTHING
-        configured = around.max_attempts or getattr(adapter.strategy, "max_attempts", None) or most
+        configured = around.max_attempts or adapter.port.strategy.max_attempts or most
         with OptionsBlock({"max_attempts": min(most, configured)}, adapter.clock):
             return send()
 

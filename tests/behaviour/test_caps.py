@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -188,6 +189,15 @@ def test_a_strategy_that_is_driven_by_hand_counts_alike(make: Any, most: int) ->
     with pytest.raises(RetryError) as caught:
         strategy.refresh_retry_token_for_retry(token_to_renew=token, error=ConnectionRefusedError())
     assert StopReason.MAX_ATTEMPTS is caught.value.stop_reason
+
+
+@pytest.mark.parametrize("retries", [math.inf, Retry(None, status_forcelist=FORCED)])
+def test_without_an_end_of_retries_patience_ends_them(retries: Any) -> None:
+    """They are made while the outage is young; no number is named, and the adapter shows the None of urllib3."""
+    sent, history = asked("the service is down", {"max_retries": retries})
+    assert (8, StopReason.PATIENCE, None) == (sent, history.stop_reason, history.max_attempts)
+    assert "gave up after attempt 8: " in history.sentence
+    assert scripted(max_retries=retries).max_retries.total is None
 
 
 @pytest.mark.parametrize("situation", SITUATIONS)
