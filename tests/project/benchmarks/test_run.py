@@ -7,6 +7,7 @@ import platform
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,13 +15,6 @@ from benchmarks import __main__ as runner
 from benchmarks import command
 
 pytestmark = [pytest.mark.once, pytest.mark.real_time]
-
-
-class Ran:
-    """What `subprocess.run` returns."""
-
-    def __init__(self, status: int) -> None:
-        self.returncode = status
 
 
 @pytest.mark.parametrize(
@@ -39,9 +33,9 @@ def test_a_part_is_kept_with_its_machine_its_date_and_its_command(
     def run(words, **_):
         if written is not None:
             Path(words[-1]).write_text(json.dumps(written))
-        return Ran(status)
+        return SimpleNamespace(returncode=status)
 
-    monkeypatch.setattr(runner.subprocess, "run", run)
+    monkeypatch.setattr(runner, "subprocess", SimpleNamespace(run=run, TimeoutExpired=TimeoutError))
     assert bool(problem) == runner.main(["--only", "faults", "--to", str(tmp_path)])
     assert problem in capsys.readouterr().out
     file = tmp_path / "faults.json"
