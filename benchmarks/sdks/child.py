@@ -29,11 +29,11 @@ import requests
 
 from requests_smithy_retry import RetryAdapter, mount, retry_history
 
-from .rows import ROWS, Row
+from .rows import LIMIT, ROWS, Row
 from .service import OUTAGE, Service, serve, serving_context
 
 MOST_REQUESTS = 3
-BOUND, IMPORTS = 8.0, 60.0
+BOUND, IMPORTS = 8.0 * LIMIT, 60.0 * LIMIT
 """Seconds after which a script counts as hanging; the same for the first one, which imports the client."""
 RIGHT, ERROR, HANG, WRONG, TWICE = OUTCOMES = ("right", "error", "hang", "wrong", "twice")
 """From the best to the worst."""
