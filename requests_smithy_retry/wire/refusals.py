@@ -11,7 +11,7 @@ from .state import this_thread
 GRANTED = 200
 PASSING = frozenset({408, 429})
 """The answers to CONNECT below 500 after which another one may be granted."""
-SOCKS_REFUSALS = {
+SOCKS_REFUSALS: dict[str, tuple[str, ...]] = {
     "SOCKS5AuthError": ("",),
     "SOCKS5Error": ("0x02", "0x07", "0x08"),
     "SOCKS4Error": ("0x5c", "0x5d"),
