@@ -162,12 +162,7 @@ class Operation:
         The connection is let go before the program is asked: it may send requests of its own.
         """
         response = made.answer
-        if response is None or response.status_code != UNAUTHORIZED or self.has_renewed or self.token is None:
-            return None
-        if self._most is not None and self.number + 1 >= self._most:
-            return None
-        chosen = self.rest.origin if isinstance(self.rest, InHand) else origin_chosen(self.request)
-        if chosen != scope_of(str(self.request.url)) or not has_credentials(self.request):
+        if response is None or response.status_code != UNAUTHORIZED or not self._may_renew():
             return None
         self.has_renewed = True
         if not self.facts.body.rewind(unwritten=made.unwritten) or not made.let_go(keep=True):
@@ -178,6 +173,13 @@ class Operation:
         self.facts.send_with(headers)
         self.number += 1
         return Retry(self.token, 0.0, RENEWED)
+
+    def _may_renew(self) -> bool:
+        """Return True once, if the program itself sent credentials here, and another attempt may be made."""
+        if self.has_renewed or self.token is None or (self._most is not None and self.number + 1 >= self._most):
+            return False
+        chosen = self.rest.origin if isinstance(self.rest, InHand) else origin_chosen(self.request)
+        return chosen == scope_of(str(self.request.url)) and has_credentials(self.request)
 
     def judge(self, made: Attempt) -> Retry | Stop:
         """Decide what follows an attempt.
