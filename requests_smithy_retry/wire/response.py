@@ -174,7 +174,9 @@ class CheckedResponse(http.client.HTTPResponse):
 
     def __init__(self, sock: Any, debuglevel: int = 0, method: str | None = None, url: str | None = None) -> None:
         try:
-            sock._io_refs += 1  # as makefile does: the socket lives until fp is closed
+            # As makefile does: the socket lives until fp is closed. That of a tunnel in the making is its connection's
+            # alone: Python 3.10 leaves the answer to CONNECT open.
+            sock._io_refs += this_thread.connecting is not True
         except (AttributeError, TypeError):
             # TLS within TLS, or a stand-in: it makes its own file, which a deadline bounds by its timeout alone.
             _init(self, sock, debuglevel, method, url)
