@@ -21,6 +21,9 @@ from ..interruptions import is_interruption
 PART = 65_536
 """The most bytes of one read from a connection."""
 
+WIRE = (OSError, http.client.HTTPException, uex.HTTPError)
+"""The errors that end a body."""
+
 T = TypeVar("T")
 
 
@@ -101,9 +104,15 @@ class WatchedBody:
         if amt is None or amt < 0:
             return b"".join(iter(self.read1, b""))
         parts: list[bytes] = []
-        while amt > 0 and (part := self._more(amt) if parts else self._receive(amt)):
-            parts.append(part)
-            amt -= len(part)
+        try:
+            while amt > 0 and (part := self._receive(amt)):
+                parts.append(part)
+                amt -= len(part)
+        except BaseException as error:
+            if not parts or not isinstance(error, WIRE) or is_interruption(error):
+                self._ahead = b"".join(parts) + self._ahead  # for the next read
+                raise
+            self._failure = error.with_traceback(None)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def read1(self, amt: int | None = None) -> bytes:
@@ -185,16 +194,6 @@ class WatchedBody:
             return self._from_wire(most)
         data, self._ahead = self._ahead[:most], self._ahead[most:]
         return data
-
-    def _more(self, most: int) -> bytes:
-        """Receive from the wire; but keep an error for the next call: what came before it is handed over first."""
-        try:
-            return self._from_wire(most)
-        except (OSError, http.client.HTTPException) as error:
-            if is_interruption(error):
-                raise
-            self._failure = error.with_traceback(None)
-            return b""
 
     def _mended(self, read: Callable[[], T]) -> T:
         while True:

@@ -1,0 +1,101 @@
+"""``response.raw.read(n)`` of a body that goes on over another connection is as it is over one (contract 14.6)."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import random
+import re
+from typing import Any
+
+import pytest
+import urllib3.exceptions
+
+from requests_smithy_retry.testing import RecordedRequest
+from requests_smithy_retry.wire import body as body_module
+from tests.faults import Behaviour, CutBody, FaultServer, Reply
+from tests.unit.wire.support import session
+
+BODY = random.Random(7).randbytes(300_000)
+TAG = {"ETag": '"v1"'}
+
+
+class Cut:
+    """A server with one file, whose connections break off after so many bytes of the body; then one that does not."""
+
+    def __init__(self, *cuts: int, body: bytes = BODY, framing: Any = "length", **headers: str) -> None:
+        self.cuts = list(cuts)
+        self.body = body
+        self.framing = framing
+        self.headers = {**TAG, **headers}
+
+    def __call__(self, request: RecordedRequest) -> Behaviour:
+        reply = Reply(200, self.headers, self.body, framing=self.framing)
+        asked = re.match(r"bytes=(\d+)-", request.header("Range") or "")
+        if asked:
+            first, size = int(asked[1]), len(self.body)
+            headers = {**self.headers, "Content-Range": f"bytes {first}-{size - 1}/{size}"}
+            reply = Reply(206, headers, self.body[first:], framing=self.framing)
+        return CutBody(reply, at=self.cuts.pop(0)) if self.cuts else reply
+
+
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+@pytest.mark.parametrize("size", [7, 1000, 65_536, 200_000])
+def test_a_read_is_short_only_at_the_end(size: int, framing: str) -> None:
+    """Readers of records take a short one for the end of the body."""
+    body = BODY[: max(3000, min(len(BODY), 300 * size))]
+    cuts = [len(body) // 3 + 1, len(body) // 4 + 2]
+    with FaultServer(Cut(*cuts, body=body, framing=framing)) as server, session() as made:
+        raw = made.get(server.url, stream=True, timeout=60).raw
+        blocks = list(iter(lambda: raw.read(size), b""))
+        assert 3 == len(server.requests)
+    assert body == b"".join(blocks)
+    assert [size] * (len(blocks) - 1) == [len(block) for block in blocks[:-1]]
+
+
+def test_a_buffer_above_is_filled() -> None:
+    """``io.BufferedReader`` and ``readinto`` read records."""
+    with FaultServer(Cut(100_003, 50_001)) as server, session() as made:
+        raw: Any = made.get(server.url, stream=True, timeout=60).raw
+        raw.auto_close = False
+        with io.BufferedReader(raw, 5000) as file:
+            blocks = list(iter(lambda: file.read(7777), b""))
+    assert BODY == b"".join(blocks)
+    assert [7777] * (len(blocks) - 1) == [len(block) for block in blocks[:-1]]
+
+
+@pytest.mark.parametrize("size", [1000, 10_000])
+def test_a_decoded_read_is_empty_only_at_the_end(size: int) -> None:
+    """A few coded bytes may decode to nothing; that is no end."""
+    server_of = Cut(5, 20_001, body=gzip.compress(BODY, 1), **{"Content-Encoding": "gzip"})
+    with FaultServer(server_of) as server, session() as made:
+        raw = made.get(server.url, stream=True, timeout=60).raw
+        assert BODY == b"".join(iter(lambda: raw.read(size, decode_content=True), b""))
+
+
+def test_what_came_before_an_error_is_read_first() -> None:
+    """A body that may not go on gives out what there is, a short block at last, and then raises."""
+    blocks: list[bytes] = []
+    with FaultServer([CutBody(Reply(200, TAG, BODY), at=100_003)]) as server, session() as made:
+        raw = made.get(server.url, stream=True, timeout=60).raw
+        with pytest.raises(urllib3.exceptions.ProtocolError, match="at byte 100003 of 300000; not continued"):
+            while block := raw.read(1000):
+                blocks.append(block)  # noqa: PERF401 - those before the error count
+        assert 2 == len(server.requests)
+    assert BODY[:100_003] == b"".join(blocks)
+    assert [1000] * 100 + [3] == [len(block) for block in blocks]
+
+
+def test_an_interruption_within_a_read_loses_no_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What had come before an exception of a signal's handler is there for the next read."""
+    blocks: list[bytes] = []
+    with FaultServer(Cut(100_003)) as server, session() as made:
+        raw = made.get(server.url, stream=True, timeout=60).raw
+        with monkeypatch.context() as patched:
+            patched.setattr(body_module, "is_interruption", lambda error: True)
+            with pytest.raises(urllib3.exceptions.HTTPError):
+                while block := raw.read(1000):
+                    blocks.append(block)  # noqa: PERF401 - those before the error count
+        blocks += iter(lambda: raw.read(1000), b"")
+        assert 2 == len(server.requests)
+    assert BODY == b"".join(blocks)
