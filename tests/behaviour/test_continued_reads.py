@@ -79,8 +79,7 @@ def test_what_came_before_an_error_is_read_first() -> None:
     with FaultServer([CutBody(Reply(200, TAG, BODY), at=100_003)]) as server, session() as made:
         raw = made.get(server.url, stream=True, timeout=60).raw
         with pytest.raises(urllib3.exceptions.ProtocolError, match="at byte 100003 of 300000; not continued"):
-            while block := raw.read(1000):
-                blocks.append(block)  # noqa: PERF401 - those before the error count
+            blocks.extend(iter(lambda: raw.read(1000), b""))
         assert 2 == len(server.requests)
     assert BODY[:100_003] == b"".join(blocks)
     assert [1000] * 100 + [3] == [len(block) for block in blocks]
@@ -94,8 +93,7 @@ def test_an_interruption_within_a_read_loses_no_byte(monkeypatch: pytest.MonkeyP
         with monkeypatch.context() as patched:
             patched.setattr(body_module, "is_interruption", lambda error: True)
             with pytest.raises(urllib3.exceptions.HTTPError):
-                while block := raw.read(1000):
-                    blocks.append(block)  # noqa: PERF401 - those before the error count
+                blocks.extend(iter(lambda: raw.read(1000), b""))
         blocks += iter(lambda: raw.read(1000), b"")
         assert 2 == len(server.requests)
     assert BODY == b"".join(blocks)
