@@ -41,7 +41,7 @@ class ModelQuota(RedisQuota):
         super().__init__("redis://model", capacity=capacity)
         self.levels = levels
 
-    def run(self, scope: str, give: float, take: float, deadline: float | None = None) -> tuple[bool, float]:  # noqa: ARG002
+    def run(self, scope: str, give: float, take: float, deadline: float | None = None) -> tuple[bool, float]:
         level = min(self.capacity, self.levels.get(scope, self.capacity) + give)
         granted = level >= take
         self.levels[scope] = level - take if granted else level
@@ -224,7 +224,7 @@ def _server(random: Random) -> Callable[[World, int], str]:
     failure = lambda: "throttling" if random.random() < throttles else "failure"  # noqa: E731
     if random.random() < 0.5:
         well = random.choice((0.0, 0.02, 0.1, 0.3, 0.5, 0.9))
-        return lambda world, number: "success" if random.random() < well else failure()  # noqa: ARG005
+        return lambda world, number: "success" if random.random() < well else failure()
 
     def draining(world: World, number: int) -> str:
         operation = world.operations[number]

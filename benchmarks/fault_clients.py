@@ -129,7 +129,7 @@ def _botocore(origin: str) -> Call:
             for name in ("s3", "lambda")
         )
 
-    def call(method: str, path: str, data: Any) -> tuple[int, bytes]:  # noqa: ARG001
+    def call(method: str, path: str, data: Any) -> tuple[int, bytes]:
         if method == "GET":
             told = s3.get_object(Bucket="bucket", Key="key")
         elif method == "PUT":

@@ -51,7 +51,7 @@ class Walk:
             sys.setprofile(None)
         return {"files": len(self.files), "moves": self.moves, "calls": self.calls}
 
-    def _note(self, frame: FrameType, event: str, argument: object) -> None:  # noqa: ARG002
+    def _note(self, frame: FrameType, event: str, argument: object) -> None:
         name = frame.f_code.co_filename
         if event != "call" or frame in self.generators or not self._is_ours(frame):
             return

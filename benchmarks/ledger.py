@@ -92,7 +92,7 @@ def run(count: int, *, through_proxy: bool = False, seed: int = 1, **headers: st
             ledger.applied[name] += 1
             return Reply(body=b"fine") if name in ledger.refused else draw.choice(AFTER_APPLYING)
 
-    def relay(request: Any) -> Any:  # noqa: ARG001
+    def relay(request: Any) -> Any:
         with lock:
             return draw.choice(PROXY_FAULTS) if draw.random() < 0.5 else Forward()
 

@@ -59,7 +59,7 @@ PYTEST = (
 )
 RUNS: dict[str, tuple[tuple[str, ...], ...]] = {
     "explore": (
-        ("-m", "benchmarks.explore", "--operations", "8000", "--seed", "seeded", "--first"),
+        ("-m", "benchmarks.explore", "--operations", "30000", "--seed", "seeded", "--first"),
         ("-m", "benchmarks.explore", "--sweep", "11", "--first"),
     ),
     "schedules": (("-m", "benchmarks.explore.schedules", "--bound", "2", "--seconds", "5", "--first", "--only"),),

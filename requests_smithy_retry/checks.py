@@ -101,3 +101,9 @@ def status_codes(value: Any) -> frozenset[int]:
     allowed = "a collection of statuses from 100 to 599"
     codes = items_of(value, allowed, lambda code: isinstance(code, int) and 100 <= code <= 599, kind=Collection)
     return frozenset(map(int, codes))
+
+
+def most_attempts(strategy: object) -> int | None:
+    """Return the most requests that an operation of a strategy sends; None: it does not say."""
+    most = getattr(strategy, "max_attempts", None)
+    return most if isinstance(most, int) else None  # a Mock has any attribute

@@ -58,7 +58,7 @@ class SceneScript:
         self.arrivals: list[float] = []
         """The moments of all requests so far."""
 
-    def __call__(self, request: RecordedRequest) -> Behaviour:  # noqa: ARG002
+    def __call__(self, request: RecordedRequest) -> Behaviour:
         scene = self._scene
         with self._lock:
             now = self._now()

@@ -1,7 +1,5 @@
 """What a run of a plan is, with the real adapter, and what must be true of it afterwards."""
 
-# ruff: noqa: ARG002 - stand-ins have the parameters of the originals
-
 from __future__ import annotations
 
 import errno
@@ -211,6 +209,10 @@ class World:
         sock.link.stall = call.exchange.met.seconds if call.exchange.met.request == "stall" else 0.0
         self.server.sending(sock.link, call.exchange)
 
+    def receiving(self, sock: FakeSocket) -> None:
+        assert sock.link is not None
+        self.server.awaited(sock.link)
+
     def sent(self, sock: FakeSocket, data: bytes) -> None:
         call = self._call()
         assert call is not None
@@ -381,7 +383,7 @@ class World:
     def _request(self, call: Call) -> requests.PreparedRequest:
         op, request = call.op, requests.PreparedRequest()
         request.method, request.url = op.method, f"http://h{op.host}.test/{call.number}"
-        request.headers, request.hooks = CaseInsensitiveDict(), default_hooks()
+        request.headers, request.hooks = CaseInsensitiveDict({"Authorization": "old"}), default_hooks()
         if op.keyed:
             request.headers["Idempotency-Key"] = f"key-{call.number}"
         if not op.body:

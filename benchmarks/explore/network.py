@@ -3,8 +3,6 @@
 The server is another module's: :attr:`Network.connected` and :attr:`Network.sent` are told what clients do.
 """
 
-# ruff: noqa: ARG001, ARG002 - stand-ins have the parameters of the originals
-
 from __future__ import annotations
 
 import errno
@@ -160,6 +158,7 @@ class FakeSocket:
         """Return what is there, as soon as something is."""
         self._check()
         assert self.link is not None
+        net.world.receiving(self)
         tasks.pause()
         arriving = self.link.arriving
         until = None if self._timeout is None else tasks.now + self._timeout

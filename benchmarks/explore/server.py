@@ -131,6 +131,12 @@ class Server:
             return
         self._answer(link, number, op, exchange, headers)
 
+    def awaited(self, link: Link) -> None:
+        """Take note that a client waits for an answer, which half of a request never gets."""
+        side: _Side = link.state
+        if side.head is not None and side.exchange is not None and not (link.is_deaf or side.exchange.met.request):
+            self.report("spliced: an answer is waited for, and half of the request's body was sent")
+
     def _parsed(self, head: bytes, number: int, op: Op) -> tuple[str, dict[str, str]]:
         line, *lines = head.decode("latin-1").split("\r\n")
         if line != f"{op.method} /{number} HTTP/1.1":

@@ -48,7 +48,7 @@ class Policy:
         """A new operation: its state, handed to every other method."""
         return None
 
-    def failed(self, state: Any, kind: str) -> tuple[float, Any] | Parked | None:  # noqa: ARG002
+    def failed(self, state: Any, kind: str) -> tuple[float, Any] | Parked | None:
         """After an ``error``, ``throttled``, ``refused`` or ``timeout``: the delay and the new state, or None."""
         return None
 

@@ -41,7 +41,7 @@ class QueueServer:
         self.queue = queue
         self.free_at = -NEVER
 
-    def answer(self, now: float, random: Random) -> Answer:  # noqa: ARG002
+    def answer(self, now: float, random: Random) -> Answer:
         """Queue it, or turn it away."""
         begin = max(now, self.free_at)
         if (begin - now) * self.rate > self.queue:

@@ -11,6 +11,7 @@ import requests.exceptions
 from requests import PreparedRequest, Response
 from requests.adapters import HTTPAdapter
 
+from ..checks import most_attempts
 from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import Vouches
 from ..classifiers.transport_faults import forget_frames, is_request_fault
@@ -606,7 +607,7 @@ class _Operation:
         if self.number > 1:
             status = None if held.answer is None else held.answer.status_code
             note_end(call.request, strategy, status, self.number, self.began, self.driver.clock.now())
-        most = call.options.max_attempts or getattr(strategy, "max_attempts", None)
+        most = call.options.max_attempts or most_attempts(strategy)
         return self.recorder.history(stop, most, self.scope.quota.gave_up, held.error)
 
 

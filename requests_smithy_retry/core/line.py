@@ -48,7 +48,7 @@ PAUSE = 30.0
 ATTEMPTS = 3
 """The most attempts that count, where no ``max_attempts`` is given."""
 UNLIMITED = sys.maxsize
-"""The attempts of a urllib3 ``Retry`` that sets no limit. Only the quota ends its retries."""
+"""The attempts of a urllib3 ``Retry`` that sets no limit. Only the quota and patience end its retries."""
 MOST = 36.0
 """The capacity of the AWS SDKs, 500 tokens at 14 a retry: no client may do more harm than with theirs."""
 WAITERS = 1000
@@ -263,8 +263,8 @@ class Line:
         if is_last and terms.patience < self.usual(now) and not failure.throttled:
             # No other operation of this client comes by during the wait, so its last retry bridges a restart by itself.
             delay = max(delay, LATE * terms.patience)
-        if standing.spent >= most:
-            # It made its own retries, and makes no more past its patience, however much others have earned.
+        if standing.spent >= most or terms.max_attempts == UNLIMITED:
+            # It made its own retries, or has no number of them: none is made past its patience, whatever others earned.
             return None if terms.gives_up_at(standing.began, self.down_since) <= now + delay else delay
         return max(failure.delay, min(delay, terms.asks_last_at(standing.began, self.down_since) - now))
 

@@ -301,7 +301,7 @@ class PayoffQuota:
         """An immutable view of bucket and line now."""
         held = self.bucket.snapshot()
         with self.lock:
-            since, waiting = self._line.down_since, len(self._line.waiters)
+            since, waiting = self._line.failing_since, len(self._line.waiters)
         return LineSnapshot(held.capacity, held.available, held.source, waiting, None if since is None else now - since)
 
 

@@ -17,7 +17,7 @@ from ..config.retry_config import RetryConfig, RetryOptions
 from ..config.retry_options import NOTHING, OperationOptions, options_in_force
 from ..errors import RetryConfigError, RetryError, StopReason, TokenError
 from ..urls import display_scope
-from .line import Standing
+from .line import UNLIMITED, Standing
 from .machine import Context, judged
 from .policy import Policy
 from .progress import Progress
@@ -231,7 +231,8 @@ class StrategySnapshot:
 class StandardRetryStrategy:
     """The standard mode of the AWS SDKs, with a quota that rides out outages.
 
-    Each scope has a bucket of retries, which first-try successes fill and retries that pay enlarge. An operation that
+    Each scope has a bucket of the retries of one operation, filled by first-try successes and enlarged by retries that
+    pay. An operation that
     finds it empty waits until a success of another one proves that the service is back, as long as ``patience`` and the
     deadline allow. With ``retry_spec="2.1"`` or ``"2.0"``, with AWS settings or a number as ``quota``, each scope has
     the published bucket instead: a retry has its price, and an empty bucket means no retries.
@@ -300,8 +301,9 @@ class StandardRetryStrategy:
 
     @property
     def max_attempts(self) -> int | None:
-        """Most requests that an operation sends; None: three, and in an outage as many as there is patience for."""
-        return self.config.most_attempts
+        """Most requests that an operation sends; None: no number says so."""
+        most = self.config.most_attempts
+        return None if most == UNLIMITED else most
 
     def features(self) -> tuple[Feature, ...]:
         """Return what it adds to the sending of an adapter (a port of features)."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from requests import PreparedRequest, Response
 
+from ..checks import most_attempts
 from ..classifiers.actions import ErrorKind, RetryIndicated
 from ..classifiers.fold import Classification
 from ..errors import StopReason, safe_error
@@ -229,7 +230,7 @@ class ObservedOperation:
     @property
     def max_attempts(self) -> int | None:
         """Most attempts of the operation; None where the strategy does not say."""
-        return self.own_max_attempts or getattr(self.adapter.strategy, "max_attempts", None)
+        return self.own_max_attempts or most_attempts(self.adapter.strategy)
 
     @functools.cached_property
     def invocation_id(self) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from ..checks import most_attempts
 from ..classifiers.actions import NoActionIndicated, RetryForbidden, RetryIndicated
 from ..classifiers.fold import Vote
 from ..clock import SYSTEM_CLOCK
@@ -272,7 +273,7 @@ def _of_first_try(response: Any, started: float) -> RetryHistory:
         status=response.status_code,
     )
     scope = adapter.scope_of(response.request) if hasattr(adapter, "scope_of") else scope_of(response.request.url)
-    most = getattr(getattr(adapter, "strategy", None), "max_attempts", None)
+    most = most_attempts(getattr(adapter, "strategy", None))
     history = RetryHistory(scope, (record,), StopReason.SUCCESS, StopReason.SUCCESS.value, most)
     for piece in vars(response).get(PIECES, ()):
         history = joined(history, piece)

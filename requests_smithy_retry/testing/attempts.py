@@ -11,6 +11,7 @@ from unittest import mock
 from requests import PreparedRequest, Response
 
 from ..adapter import RetryAdapter
+from ..checks import most_attempts
 from ..config.retry_options import NOTHING, OptionsBlock, options_in_force, retry_options
 from ..errors import StopReason
 from ..observing.history import AttemptRecord, RetryHistory, retry_history
@@ -141,7 +142,7 @@ def cap_attempts(most: int) -> Iterator[None]:
 
     def around(send: Callable[[], Response], adapter: RetryAdapter, _: object) -> Response:
         around = options_in_force() or NOTHING
-        configured = around.max_attempts or getattr(adapter.strategy, "max_attempts", None) or most
+        configured = around.max_attempts or most_attempts(adapter.strategy) or most
         with OptionsBlock({"max_attempts": min(most, configured)}, adapter.clock):
             return send()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -52,7 +53,7 @@ SITUATIONS: dict[str, Any] = {
 }
 
 
-def own(make: Any, most: int) -> dict[str, Any]:
+def own(make: Any, most: int | None) -> dict[str, Any]:
     """A strategy in place of options."""
     clock = FakeClock()
     return {"strategy": make(clock=clock, max_attempts=most, classifiers=[pending]), "clock": clock}
@@ -189,6 +190,22 @@ def test_a_strategy_that_is_driven_by_hand_counts_alike(make: Any, most: int) ->
     with pytest.raises(RetryError) as caught:
         strategy.refresh_retry_token_for_retry(token_to_renew=token, error=ConnectionRefusedError())
     assert StopReason.MAX_ATTEMPTS is caught.value.stop_reason
+
+
+@pytest.mark.parametrize("retries", [math.inf, Retry(None, status_forcelist=FORCED)])
+def test_without_an_end_of_retries_patience_ends_them(retries: Any) -> None:
+    """They are made while the outage is young; no number is named, and the adapter shows the None of urllib3."""
+    sent, history = asked("the service is down", {"max_retries": retries})
+    assert (8, StopReason.PATIENCE, None) == (sent, history.stop_reason, history.max_attempts)
+    assert "gave up after attempt 8: " in history.sentence
+    assert scripted(max_retries=retries).max_retries.total is None
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_a_strategy_without_a_quota_and_without_a_number_makes_three(situation: str) -> None:
+    """Nobody can wait for a service there."""
+    sent, history = asked(situation, own(SimpleRetryStrategy, None))
+    assert (3, StopReason.MAX_ATTEMPTS, None) == (sent, history.stop_reason, history.max_attempts)
 
 
 @pytest.mark.parametrize("kind", RetryErrorType)

@@ -49,4 +49,3 @@ def test_a_bad_option_mounts_nothing():
     with pytest.raises(RetryConfigError, match="max_attempts=0"):
         mount(session, max_attempts=0)
     assert before == dict(session.adapters)
-

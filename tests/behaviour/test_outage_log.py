@@ -74,6 +74,20 @@ def test_an_operation_that_waited_for_the_end_tells_it_too(caplog: pytest.LogCap
     assert f"{SERVICE} is back after 14.0 s, in which 1 operation gave up" == caplog.records[-1].getMessage()
 
 
+def test_an_outage_with_pauses_is_one_outage(caplog: pytest.LogCaptureFixture) -> None:
+    """A call a minute waits anew each time, but the log tells of the outage from its first failure to its end."""
+    adapter = until(600)
+    for item in range(10):
+        send(adapter, url=f"{URL}/{item}")
+        adapter.clock.advance(55)
+    assert 600.0 == pytest.approx(adapter.clock.now())
+    (bucket,) = adapter.strategy.snapshot().buckets.values()
+    assert 600.0 == pytest.approx(bucket.down_for)
+    calls(adapter, 1)
+    told = lines(caplog, logging.WARNING)
+    assert [DOWN, f"{SERVICE} is back after 600.0 s, in which 10 operations gave up"] == told
+
+
 def test_the_next_outage_is_told_again(caplog: pytest.LogCaptureFixture) -> None:
     """After a success a service can go down anew."""
     adapter = until(60)

@@ -231,8 +231,10 @@ def test_a_name_that_never_resolved_is_given_up_after_two_seconds() -> None:
     assert StopReason.PATIENCE is retry_history(caught.value).stop_reason
 
 
-def test_a_client_whose_first_attempt_always_fails_succeeds_every_time() -> None:
-    """Scale to zero, one operation in ten minutes: before and after an outage of an hour."""
+@pytest.mark.parametrize("options", [{}, {"operation_timeout": 30}, {"patience": 20}])
+@pytest.mark.parametrize("period", [31, 60, 600])
+def test_a_client_whose_first_attempt_always_fails_succeeds_every_time(period: float, options: dict[str, Any]) -> None:
+    """Scale to zero, an operation now and then: before and after an outage of an hour."""
     clock = FakeClock()
     state = {"down": False, "asked": 0}
 
@@ -240,19 +242,20 @@ def test_a_client_whose_first_attempt_always_fails_succeeds_every_time() -> None
         state["asked"] += 1
         return 503 if state["down"] or state["asked"] % 2 else 200
 
-    adapter = scripted(*[answer] * 5000, clock=clock)
+    adapter = scripted(*[answer] * 5000, clock=clock, **options)
 
     def statuses(count: int) -> list[int]:
         seen = []
         for _ in range(count):
             state["asked"] = 0
             seen.append(send(adapter).status_code)
-            clock.advance(600)
+            clock.advance(period)
         return seen
 
     assert [200] * 20 == statuses(20)
     state["down"] = True
-    assert [503] * 6 == statuses(6)
+    down = round(HOUR / period)
+    assert [503] * down == statuses(down)
     state["down"] = False
     assert [200] * 20 == statuses(20)
 

@@ -303,9 +303,7 @@ def test_a_dry_run_lists_each_adapter(folder):
     done = python(folder, "-m", "requests_smithy_retry", "run", "--list", "--mounted=all", "left.py")
     mounted, line, listed = done.stderr.splitlines()
     assert ("HTTPAdapter\n", "mounted", f"{SAID}2 of 2 adapters would have retries") == (done.stdout, mounted, line)
-    assert listed.startswith(
-        f"{SAID}2 x requests's HTTPAdapter with Retry(2): RetryConfig(mode='standard' [default], "
-    )
+    assert listed.startswith(f"{SAID}2 x requests's HTTPAdapter with Retry(2): RetryConfig(mode='standard' [default], ")
     assert "max_attempts=3 [max_retries]" in listed
 
 

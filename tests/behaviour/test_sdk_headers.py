@@ -92,4 +92,3 @@ def test_a_signing_listener_sees_the_headers() -> None:
 
     send(scripted(200, listeners=[SdkHeaders(), Signer()]))
     assert ["attempt=1"] == seen
-

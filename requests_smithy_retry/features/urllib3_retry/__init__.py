@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from urllib3.util.retry import Retry
 
+from ...checks import most_attempts
 from ...config.retry_config import ADAPTER_OPTIONS, RetryConfig
 from ...core.driver import Driver, Plan
 from ...core.line import UNLIMITED
@@ -126,7 +127,7 @@ class MaxRetries(Driver):
         is_ours = isinstance(strategy, StandardRetryStrategy)
         config: RetryConfig = strategy.config if is_ours else self.retry_config
         options = {name: getattr(self.retry_config if name in ADAPTER_OPTIONS else config, name) for name in TRANSLATED}
-        most = getattr(strategy, "max_attempts", None) or (None if is_ours else UNLIMITED)
+        most = config.most_attempts if is_ours else most_attempts(strategy) or UNLIMITED
         options["max_attempts"] = most if self.retry_config.enabled else 1
         return ShownRetry(OptionsRetry.saying(options, transient_base=config.transient_base), options)
 
