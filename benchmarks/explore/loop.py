@@ -1,7 +1,5 @@
 """What a run of a plan is, with the real adapter, and what must be true of it afterwards."""
 
-# ruff: noqa: ARG002 - stand-ins have the parameters of the originals
-
 from __future__ import annotations
 
 import errno

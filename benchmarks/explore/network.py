@@ -3,8 +3,6 @@
 The server is another module's: :attr:`Network.connected` and :attr:`Network.sent` are told what clients do.
 """
 
-# ruff: noqa: ARG001, ARG002 - stand-ins have the parameters of the originals
-
 from __future__ import annotations
 
 import errno
