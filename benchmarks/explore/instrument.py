@@ -108,7 +108,7 @@ def install(step: Callable[[], None]) -> None:
 
 NOT_INTERRUPTED = frozenset(
     {
-        *(("wire/pools.py", name) for name in ("put", "get", "_put_conn")),  # a connection changes hands
+        ("wire/pools.py", "_put_conn"),  # a connection changes hands
         *(("core/held.py", "hand_over"), ("features/urllib3_retry/shown.py", "is_retry")),  # a response changes hands
         ("wire/response.py", "__init__"),  # and here a socket
     }

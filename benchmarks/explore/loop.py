@@ -6,6 +6,7 @@ import errno
 import gc
 import io
 import os
+import queue
 import random
 import signal
 import socket
@@ -45,6 +46,7 @@ interruptions.signal = SimpleNamespace(
     valid_signals=lambda: (signal.SIGUSR2,), getsignal=signal.getsignal
 )  # to ask for each of 64 signals takes longer than all the rest
 urllib3._collections.RLock = tasks_module.RLock
+queue.threading, queue.time = fakes.threading, fakes.monotonic  # type: ignore[attr-defined]
 for module in (urllib3.connection, urllib3.util.connection):
     module.wait_for_read = wait_for_read
 urllib3.util.timeout.time = fakes.time
@@ -519,10 +521,10 @@ class World:
             tasks_module.held[0] = self.held_before
         kept: set[int] = set()
         for pool in list(self.made.poolmanager.pools._container.values()):
-            queue = pool.pool.queue
-            if dict(self.plan.options).get("pool_block") and len(queue) != pool.pool.maxsize:
-                self.report(f"left: a pool has {len(queue)} of {pool.pool.maxsize} places")
-            for connection in queue:
+            kept_there = pool.pool.queue
+            if dict(self.plan.options).get("pool_block") and len(kept_there) != pool.pool.maxsize:
+                self.report(f"left: a pool has {len(kept_there)} of {pool.pool.maxsize} places")
+            for connection in kept_there:
                 if connection is not None and connection.sock is not None:
                     kept.add(connection.sock.fileno())
         stray = [number for number in net.open if number not in kept]

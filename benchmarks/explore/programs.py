@@ -267,18 +267,18 @@ class Announced(Program):
         self.hear()
 
     def send(self) -> None:
-        passed = wait_in(Turn(self.limits, 10.0, None), SYSTEM_CLOCK)
+        passed = wait_in(Turn(self.limits, 10.0), SYSTEM_CLOCK)
         self.waited.append(passed.waited)
-        self.limits.answered(passed, (), tasks.now, is_success=True)
+        self.limits.answered(passed, (), 200, tasks.now)
 
     def hear(self) -> None:
         headers = {"RateLimit-Limit": "10", "RateLimit-Remaining": "0", "RateLimit-Reset": "2"}
         told = announced_in(CaseInsensitiveDict(headers), wall=WALL, dialects=DIALECTS)
-        self.limits.answered(None, told, tasks.now, is_success=False)
+        self.limits.answered(None, told, 429, tasks.now)
 
     def check(self) -> None:
         limits: Any = self.limits
-        self.expect(expected=[], actual=limits.line, what="waiting")
+        self.expect(expected=[], actual=list(limits.line), what="waiting")
         if max(self.waited, default=0.0) > 5.0 and not self.has_leapt:
             self.wrong.append(f"waited {self.waited} s for a limit that was used up for 2 s")
         if not self.was_interrupted:

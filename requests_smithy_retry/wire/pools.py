@@ -114,15 +114,17 @@ class PreparingPool(HTTPConnectionPool):
         super()._put_conn(conn)
 
     def _get_conn(self, timeout: float | None = None) -> Any:
-        connection: Any = super()._get_conn(timeout)
+        connection: Any = None
         try:
+            connection = super()._get_conn(timeout)
             if is_worn(connection, self.addresses.clock.now()) or is_in_disgrace(connection, this_thread.tried):
                 connection.close()
                 if not connection.auto_open:  # one through a proxy's tunnel, in urllib3 1.26
                     connection = self._new_conn()
             return connection
         except BaseException:
-            connection.close()  # after an interruption urllib3 does not know of it
+            if connection is not None:
+                connection.close()  # after an interruption urllib3 does not know of it
             raise
 
 

@@ -145,22 +145,12 @@ def test_what_is_not_to_be_retried(error, reason):
     assert refused.classification.votes
 
 
-def test_every_refusal_says_why_and_carries_the_votes():
-    """A refusal has a sentence that says why, and the votes of the classifiers."""
-    post = in_context(Unmodelled(), outcome=failed(ResendFacts(method="POST")))
-    silent = classifier(lambda outcome: RetryAction.retry_forbidden(""))
-    for error, options, why in (
-        (KeyError(), {}, StopReason.NOT_RETRYABLE.value),
-        (Safe(), {"max_attempts": 1}, StopReason.MAX_ATTEMPTS.value),
-        (Safe(retry_after=300), {}, "error asks for 300 s, max_retry_after is 120 s"),
-        (in_context(deadline=0.0), {}, "the next wait of 0.05 s would not end in time"),
-        (post, {"classifiers": [classifier(lambda outcome: asking_for(1))]}, "POST is not idempotent"),
-        (KeyError(), {"classifiers": [silent]}, StopReason.FORBIDDEN.value),
-    ):
-        of = strategy(**options)
-        refused = refusal(of, of.acquire_initial_retry_token(), error)
-        assert str(refused).startswith(why)
-        assert refused.classification.votes
+def test_an_error_that_carries_a_response_is_judged_by_it():
+    """As those of ``raise_for_status`` do, read or not."""
+    of = strategy()
+    token = refresh(of, of.acquire_initial_retry_token(), requests.HTTPError(response=response(503)))
+    assert 1 == token.retry_count
+    assert StopReason.NOT_RETRYABLE is refusal(of, token, requests.HTTPError(response=response(404))).stop_reason
 
 
 def test_a_success_that_was_only_looked_at_leaves_the_token_good():
@@ -304,13 +294,6 @@ def test_a_floor_above_the_limit_is_refused():
     assert "max_retry_after is 10 s" in str(refused)
 
 
-@pytest.mark.parametrize("after", [-1, float("nan"), float("inf"), "soon", None])
-def test_nonsense_is_no_floor(after):
-    """An error may carry whatever a server wrote; only a sensible number is a floor."""
-    of = strategy()
-    assert 0.05 == refresh(of, of.acquire_initial_retry_token(), Safe(retry_after=after)).retry_delay
-
-
 def test_a_token_of_another_strategy_is_refused():
     """A token that another strategy issued is refused, and so is an object that is not a token."""
     of, other = strategy(), StandardRetryStrategy()
@@ -387,16 +370,6 @@ def test_a_floor_counts_as_its_source_says(source, delay):
     asking = classifier(lambda outcome: RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, 9.0, source)))
     of = strategy(classifiers=[asking])
     assert delay == refresh(of, of.acquire_initial_retry_token(), KeyError()).retry_delay
-
-
-def test_a_translated_retry_still_listens_to_the_users_own_error():
-    """The delay of a modelled error is not a server's header, so it holds."""
-
-    class Busy(Exception):
-        is_retry_safe, retry_after, is_throttling_error, is_timeout_error = True, 9.0, False, False
-
-    of = strategy(config=config_of(rules=Urllib3Rules(respect_retry_after=False)))
-    assert 9.0 == refresh(of, of.acquire_initial_retry_token(), Busy()).retry_delay
 
 
 def test_a_copy_has_the_very_policy():

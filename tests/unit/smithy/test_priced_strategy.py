@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-
 import pytest
 
 from requests_smithy_retry import (
@@ -156,16 +154,6 @@ def test_without_a_quota_everything_may_be_retried():
     assert StopReason.QUOTA_EXCEEDED is refusal(none, begin(none)).stop_reason
 
 
-def test_a_bucket_refills_on_the_clock():
-    """``refill_rate`` tokens come back each second."""
-    clock = FakeClock()
-    of = StandardRetryStrategy(clock=clock, quota=TokenBucket(14, refill_rate=2, clock=clock))
-    refresh(of, begin(of))
-    assert StopReason.QUOTA_EXCEEDED is refusal(of, begin(of)).stop_reason
-    clock.advance(7)
-    assert 14 == refresh(of, begin(of)).acquired
-
-
 def waiting(**options) -> StandardRetryStrategy:
     """A strategy whose bucket counts what is out, because others may wait for it."""
     return strategy(quota=lambda _: TokenBucket(100, on_empty="wait"), **options)
@@ -173,27 +161,6 @@ def waiting(**options) -> StandardRetryStrategy:
 
 def out_of(of) -> float:
     return of.bucket("a")._line._outstanding
-
-
-def test_what_a_success_gives_back_is_no_longer_out():
-    """A success returns its tokens once: dropping the token afterwards changes nothing."""
-    of = waiting()
-    first, second = refresh(of, begin(of)), refresh(of, begin(of))
-    of.record_success(token=first)
-    assert (14, 86) == (out_of(of), of.bucket("a").available)
-    del first
-    gc.collect()
-    assert (14, []) == (out_of(of), list(of.bucket("a")._line._lost))
-    assert 14 == second.acquired
-
-
-def test_a_first_try_reward_was_never_out():
-    """A first-try success adds its reward, and the tokens that others took are still missing."""
-    of = waiting()
-    token = refresh(of, begin(of))
-    of.record_success(token=begin(of))
-    assert (14, 87) == (out_of(of), of.bucket("a").available)
-    assert 14 == token.acquired
 
 
 def test_a_success_that_was_only_looked_at_keeps_what_its_retry_took():

@@ -145,8 +145,8 @@ def test_a_connection_is_closed_until_it_is_handed_over(monkeypatch: pytest.Monk
         monkeypatch.setattr(HTTPConnectionPool, "_get_conn", lambda *_, kept=connection: kept)
         if not interrupted_at_line(number, frozenset({"_get_conn"}), pool._get_conn):
             break
-        assert connection.is_closed or number < 3, f"interrupted at line {number}"
-    assert (False, True) == (connection.is_closed, number > 3)
+        assert connection.is_closed or number < 4, f"interrupted at line {number}"
+    assert (False, True) == (connection.is_closed, number > 4)
 
 
 @pytest.mark.parametrize("was_asked", [False, True])

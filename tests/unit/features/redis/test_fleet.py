@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -53,32 +52,6 @@ def test_four_processes_spend_a_shared_quota_once(quota: str, dead_service: str)
     assert sum(worker["retries"] for worker in found) == IN_A_QUOTA
     why = f"the retry quota of {dead_service.rstrip('/')} is empty, and patience is 0"
     assert {worker["why"].split("; ")[0] for worker in found} == {f"gave up after attempt 1 of 3: {why}"}
-
-
-@pytest.mark.once
-def test_threads_that_fail_at_the_same_moment_spend_one_quota(quota: str, dead_service: str) -> None:
-    """Four processes with 16 threads each: who waits for its own process's threads takes from the common quota too."""
-    workers = [
-        subprocess.Popen(
-            [*WORKER, quota, dead_service, "3", "16"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd=ROOT,
-        )
-        for _ in range(4)
-    ]
-    for worker in workers:
-        assert worker.stdout is not None
-        assert worker.stdout.readline() == b"ready\n"
-    for worker in workers:
-        assert worker.stdin is not None
-        worker.stdin.write(b"go\n")
-        worker.stdin.flush()
-    sources: Counter[str] = Counter()
-    for worker in workers:
-        sources.update(json.loads(worker.communicate()[0]))
-    assert sources == {"redis": IN_A_QUOTA}
 
 
 @pytest.mark.once
