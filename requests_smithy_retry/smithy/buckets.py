@@ -32,14 +32,14 @@ class WaitingLine:
     """The line of those who wait for the tokens of one bucket. Every method is called with the bucket's lock held."""
 
     def __init__(self, bucket: TokenBucket) -> None:
-        self._bucket = bucket
+        self.bucket = bucket
         self.places: list[InLine] = []
         self._outstanding = 0.0
         self._lost: list[float] = []
 
     def look(self, place: InLine, now: float) -> Wait | bool:
         """Return True if the tokens were taken, False if they cannot come in time, or how long to wait."""
-        bucket = self._bucket
+        bucket = self.bucket
         bucket._refill(now)
         self._write_off_lost()
         rank = self.places.index(place)
@@ -55,7 +55,7 @@ class WaitingLine:
     def may_come(self, amount: float, deadline: float | None, now: float) -> bool:
         """Return True if ``amount`` is there, or may come in time to one that joins the line now."""
         self._write_off_lost()
-        if amount > self._bucket.capacity or not self._may_gain():
+        if amount > self.bucket.capacity or not self._may_gain():
             return self._is_enough(amount, now)
         return self._seconds_to_wait(sum(each.amount for each in self.places) + amount, deadline, now) is not None
 
@@ -75,11 +75,11 @@ class WaitingLine:
             self.places[0].changed.notify()
 
     def _may_gain(self) -> bool:
-        return self._bucket.refill_rate > 0 or self._outstanding > 0
+        return self.bucket.refill_rate > 0 or self._outstanding > 0
 
     def _is_enough(self, amount: float, now: float) -> bool:
         # An amount missing by rounding alone may be too little to move the clock: waiting for it would never end.
-        bucket = self._bucket
+        bucket = self.bucket
         missing = amount - bucket._available
         if missing <= ROUNDING * max(1.0, amount):
             return True
@@ -87,7 +87,7 @@ class WaitingLine:
 
     def _seconds_to_wait(self, wanted: float, deadline: float | None, now: float) -> float | None:
         """Return the seconds until all that is wanted up to a place may be there; None: not in time."""
-        bucket = self._bucket
+        bucket = self.bucket
         left = float("inf") if deadline is None else deadline - now
         missing = wanted - bucket._available
         # The end of a steady refill is known: too late is too late (contract 6.3).
@@ -102,34 +102,38 @@ class WaitingLine:
 
 
 class InLine:
-    """One thread's place in the line for tokens. Its answer: whether they were taken."""
+    """One thread's place in the line for tokens. Its answer: whether they were taken.
 
-    def __init__(self, bucket: TokenBucket, amount: float, deadline: float | None) -> None:
-        self.changed: threading.Condition = threading.Condition(bucket._lock)
+    :param lends: the answer is a :class:`Loan` in place of True, so an interruption from then on loses the tokens.
+    """
+
+    def __init__(self, line: WaitingLine, amount: float, deadline: float | None, *, lends: bool = False) -> None:
+        self.changed: threading.Condition = threading.Condition(line.bucket._lock)
         self.amount = amount
         self.deadline = deadline
-        self._bucket = bucket
+        self._line = line
+        self._lends = lends
         self._has_joined = False
 
-    def look(self, now: float) -> Wait | bool:
+    def look(self, now: float) -> Wait | Loan | bool:
         """Join at the first look; then see what the line decides."""
-        line = self._bucket._line
-        if line is None or self.amount > self._bucket.capacity:
+        line = self._line
+        if self.amount > line.bucket.capacity:
             return False
         if not self._has_joined:
             self._has_joined = True
             line.places.append(self)
         seen = line.look(self, now)
-        if not isinstance(seen, Wait):
-            self.leave(now)
-        return seen
+        if isinstance(seen, Wait):
+            return seen
+        self.leave(now)
+        return Loan(line, self.amount) if seen and self._lends else seen
 
     def leave(self, now: float) -> None:
         """Let the next one look."""
-        line = self._bucket._line
-        if line is not None and self in line.places:
-            line.places.remove(self)
-            line.wake_first()
+        if self in self._line.places:
+            self._line.places.remove(self)
+            self._line.wake_first()
 
 
 class Loan:
@@ -138,23 +142,22 @@ class Loan:
     An interrupted operation loses them, too: otherwise others would wait without end.
     """
 
-    __slots__ = ("_amount", "_bucket", "_line")
+    __slots__ = ("_amount", "_line")
 
-    def __init__(self, line: WaitingLine, bucket: TokenBucket, amount: float) -> None:
+    def __init__(self, line: WaitingLine, amount: float) -> None:
         self._line = line
-        self._bucket = bucket
         self._amount = amount
 
     def give_back(self) -> None:
         """Give the tokens back to the bucket that they were taken from, whichever bucket its scope has by now."""
         amount, self._amount = self._amount, 0.0
-        self._bucket.release(amount)
+        self._line.bucket.release(amount)
 
     def write_off(self) -> None:
         """Take note that the tokens will not come back."""
         amount, self._amount = self._amount, 0.0
         if amount:
-            self._bucket.write_off(amount)
+            self._line.bucket.write_off(amount)
 
     def __del__(self) -> None:
         # A finalizer may run inside the bucket's own lock, so it takes none.
@@ -244,7 +247,7 @@ class TokenBucket(FreshCopies):
         """
         check_amount(amount)
         if self._line is not None:
-            return bool(wait_in(InLine(self, amount, deadline), self.clock))
+            return bool(wait_in(InLine(self._line, amount, deadline), self.clock))
         with self._lock:
             self._refill(self.clock.now())
             if self._available < amount:
@@ -363,11 +366,11 @@ class PricedQuota:
         # An operation that waits for tokens still has its backoff to wait.
         until = None if terms.deadline is None else terms.deadline - failure.delay
         loan = None
-        if isinstance(bucket, TokenBucket) and bucket.on_empty == "wait":
+        if isinstance(bucket, TokenBucket) and bucket._line is not None:
             if not bucket.may_come(price, until):
                 return self._refused(price)
-            granted = yield Join(InLine(bucket, price, until), failure.verdict if bucket.available < price else None)
-            loan = Loan(bucket._line, bucket, price) if granted is True and bucket._line is not None else None
+            place = InLine(bucket._line, price, until, lends=True)
+            granted = loan = yield Join(place, failure.verdict if bucket.available < price else None)
             if isinstance(granted, Refused):
                 return granted
         else:

@@ -70,7 +70,7 @@ def test_writing_off_changes_nothing_where_nobody_waits():
     bucket.write_off(5)
     assert bucket.available == 3
     waiting = TokenBucket(10, on_empty="wait")
-    InLine(waiting, 1, None).leave(0.0)
+    InLine(waiting._line, 1, None).leave(0.0)
     assert waiting.available == 10
 
 

@@ -198,7 +198,7 @@ def test_a_dropped_loan_is_noticed_before_long(director):
     """A token that is dropped without being settled delays nobody for more than a second."""
     bucket = TokenBucket(5, on_empty="wait", clock=director)
     assert bucket.acquire(5)
-    loan = Loan(bucket._line, bucket, 5)
+    loan = Loan(bucket._line, 5)
     said = waiters(director, bucket, 3)
     director.run_until(0.5)
     del loan
@@ -381,7 +381,7 @@ def test_a_loan_comes_back_or_is_written_off_once():
     """Doing it again, or dropping it afterwards, changes nothing; nor does one that was interrupted in the making."""
     bucket = TokenBucket(5, on_empty="wait", clock=FakeClock())
     bucket.acquire(4)
-    lost, returned = Loan(bucket._line, bucket, 2), Loan(bucket._line, bucket, 2)
+    lost, returned = Loan(bucket._line, 2), Loan(bucket._line, 2)
     lost.write_off()
     lost.write_off()
     assert bucket.may_come(3, None)
@@ -392,3 +392,15 @@ def test_a_loan_comes_back_or_is_written_off_once():
     gc.collect()
     assert (3, False) == (bucket.available, bucket.may_come(4, None))
     assert not TokenBucket(20).may_come(10, None)
+
+
+def test_tokens_that_an_interrupted_operation_has_not_got_yet_are_written_off():
+    """Otherwise those who come next would wait for them without end."""
+    bucket = TokenBucket(20, on_empty="wait", clock=FakeClock())
+    quota = PricedQuota(bucket, lambda reason: 20)
+    steps = quota.pay(Standing(0.0), Terms(), Failure(reason="why"), 0.0)  # type: ignore[arg-type]
+    answer = wait_in(next(steps).place, bucket.clock)
+    assert (True, False) == (bool(answer), bucket.acquire(20, deadline=0.0))
+    steps.close()
+    del answer
+    assert not bucket.may_come(20, None)
