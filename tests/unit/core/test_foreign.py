@@ -21,6 +21,7 @@ from requests_smithy_retry import (
     classifier,
     retry_history,
 )
+from requests_smithy_retry.checks import most_attempts
 from requests_smithy_retry.classifiers.outcome import ResendFacts
 from requests_smithy_retry.config.retry_config import ADAPTER_OPTIONS, CLASSIFIER_OPTIONS, OPTIONS
 from requests_smithy_retry.config.retry_options import NOTHING, OperationOptions
@@ -362,3 +363,9 @@ def test_an_option_of_the_strategys_is_not_taken_beside_it(strategy: Any, taken:
             check_beside_strategy(strategy, None, {name: 1})
         words = f"{name}=1 (from code): it belongs to the strategy: give it to {strategy!r} instead"
         assert str(error.value) == words
+
+
+@pytest.mark.parametrize(("said", "expected"), [(7, 7), (None, None), (object(), None), ("7", None)])
+def test_a_strategys_number_of_attempts_is_a_number_or_none(said: object, expected: int | None) -> None:
+    """What a strategy of the program's has under that name may be anything; a Mock has any attribute."""
+    assert expected == most_attempts(SimpleNamespace(max_attempts=said))
