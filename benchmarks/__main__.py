@@ -30,7 +30,7 @@ PARTS: dict[str, tuple[str, float]] = {
     "overhead": ("overhead", 400),
     "faults": ("fault_table", 120),
     "addresses": ("addresses", 400),
-    "rate-limits": ("rate_limits", 600),
+    "rate-limits": ("rate_limits", 900),
     "outages": ("outage_loopback", 720),
     "picture": ("outage_picture --draw", 200),
     "waiting": ("outage_tables --table short --table weak --seeds 3", 900),

@@ -4,7 +4,7 @@
 
 A server allows so many requests in each window and says so, in four forms of headers. Each line has what is wanted and
 what was got. Threads ask again as soon as they have their answer. Of eight processes the first window is left out:
-nobody knows of a limit before its first answer. Five minutes; `--quick` leaves out the windows of a minute.
+nobody knows of a limit before its first answer. Ten minutes; `--quick` leaves out the windows of a minute.
 
 Exit status 1: something wanted was missed.
 """
