@@ -3,9 +3,10 @@
     python -m benchmarks.figures [--quick] [--json FILE]
 
 One retry is a 503 and then a 200 by `RetryAdapter()`, warm, over loopback. A *file* is one of the package whose code
-ran, a *call* any call of a function of it, a *move* one into another file; that a generator goes on is neither. Sizes are lines, empty ones and
-comments included. A test file reaches inside if it names a module of the package that is not one of `PUBLIC`. CPU time
-is what `benchmarks.overhead` measures, that of loading what a fresh process takes beyond importing `requests`.
+ran, a *call* any call of a function of it, a *move* one into another file; that a generator goes on is neither. Sizes
+are lines, empty ones and comments included. A test file reaches inside if it names a module of the package that is not
+one of `PUBLIC`. CPU time is what `benchmarks.overhead` measures, that of loading what a fresh process takes beyond
+importing `requests`.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ class Run:
             context.Process(target=lambda *told: self.queue.put(asks(*told)), args=arguments, daemon=True).start()
 
     def end(self) -> tuple[float, float, float, float]:
-        """Return what was used of whole windows, what was refused there, refusals for each thread and window, longest."""
+        """Return what was used of whole windows and refused there, refusals for each thread and window, the longest."""
         longest = max(self.queue.get(timeout=300) for _ in range(self.many))
         seen: Seen = json.loads(self.server.communicate(timeout=30)[0])
         numbers = [int(when // self.window) for when, _ in seen]

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import figures
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.real_time]
 
 
 def test_a_retry_passes_through_the_machine_and_the_driver() -> None:
