@@ -16,12 +16,9 @@ from ..config.retry_config import RetryConfig
 from ..config.retry_options import OperationOptions
 from ..errors import RetryConfigWarning
 from ..interruptions import causes, is_foreign, is_interruption
-from ..wire import state
+from ..wire import private
 from ..wire.response import set_read_timeout
 from ..wire.state import read_part, shrunk, this_thread
-
-# Each operation with a timeout makes one: `tuple.__new__` skips the frame that a named tuple's constructor takes.
-_deadline: Any = tuple.__new__
 
 SLACK = 0.005
 """A timeout this close before the deadline, in seconds, was the deadline's: a socket may wake a little early."""
@@ -52,7 +49,7 @@ class TimeLimits:
         seconds, given = config.operation_timeout, options.deadline
         self.deadline: Deadline | None = None
         if seconds is not None:
-            self.deadline = _deadline(Deadline, (clock.now() + seconds, clock))
+            self.deadline = Deadline(clock.now() + seconds, clock)
         if given is not None:
             given = given if given.clock is clock else given.on(clock)
             self.deadline = given if seconds is None else earliest(self.deadline, given)
@@ -62,7 +59,7 @@ class TimeLimits:
         """The deadline of the operation around this one, in a generator that makes a body for instance."""
         self._clock = clock
         self._attempt_timeout = config.operation_attempt_timeout
-        if state.IS_FUTURE and (self.deadline or self._attempt_timeout) and is_first(_warned, "urllib3-future"):
+        if private.IS_FUTURE and (self.deadline or self._attempt_timeout) and is_first(_warned, "urllib3-future"):
             warnings.warn(UNBOUND, RetryConfigWarning, stacklevel=2)
 
     def at_most(self, wait: float) -> float:

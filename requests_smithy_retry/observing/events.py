@@ -185,10 +185,6 @@ class Sender(Protocol):
     def scope_of(self, request: PreparedRequest) -> str: ...
 
 
-# `tuple.__new__` saves the frame of a named tuple's own constructor, for every attempt.
-_event: Any = tuple.__new__
-
-
 class ObservedOperation:
     """One call of ``send``; the same object in all its events.
 
@@ -248,7 +244,7 @@ class ObservedOperation:
         """Emit ``before_attempt`` of the first attempt, and return the request to send."""
         self.is_under_way = True
         try:
-            self.adapter.listeners.before_attempt(_event(BeforeAttempt, (self, 1)))
+            self.adapter.listeners.before_attempt(BeforeAttempt(self, 1))
         except BaseException as error:
             self.interrupted(error, None)
             raise
@@ -291,7 +287,7 @@ class ObservedOperation:
         try:
             duration = adapter.clock.now() - started
             adapter.listeners.after_attempt(
-                _event(AfterAttempt, (self, 1, response, None, duration, None, this_thread.connecting))
+                AfterAttempt(self, 1, response, None, duration, None, this_thread.connecting)
             )
         except BaseException:
             response.close()

@@ -17,13 +17,13 @@ import socket
 import weakref
 from typing import Any
 
-from urllib3._collections import RecentlyUsedContainer
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.exceptions import EmptyPoolError, PoolError
+from urllib3.poolmanager import RecentlyUsedContainer  # type: ignore[attr-defined]
 
 from ..clock import SYSTEM_CLOCK
-from . import state
+from . import private
 from .connect import Connect
 from .peers import NoMemory, is_in_disgrace
 from .proxies import prepare_tunnel
@@ -169,7 +169,7 @@ def _new_pool(reference: weakref.ref[Any], addresses: NoMemory, *args: Any, **kw
 
 def use_our_pools(manager: Any, addresses: NoMemory) -> None:
     """Have a pool manager of urllib3 (direct, proxy or SOCKS) make preparing pools from now on. Idempotent."""
-    if state.IS_FUTURE or not hasattr(manager, "pool_classes_by_scheme"):
+    if not private.are_known() or not hasattr(manager, "pool_classes_by_scheme"):
         return
     leave_to_parent(manager)
     waits = bool(manager.connection_pool_kw.get("block"))

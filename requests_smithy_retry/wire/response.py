@@ -21,7 +21,7 @@ from urllib3.exceptions import InvalidHeader
 
 from ..clock import SYSTEM_CLOCK, Deadline, after, earliest
 from ..interruptions import is_interruption
-from . import state
+from . import private
 from .decoding import decoded
 from .state import this_thread, timeout_of
 
@@ -42,7 +42,9 @@ MOST_INTERIM = 16
 
 _recv_into = socket.SocketIO.readinto
 _base: Any = http.client.HTTPResponse
-_init, _begin, _safe_read, _read_status = _base.__init__, _base.begin, _base._safe_read, _base._read_status
+_init, _begin = _base.__init__, _base.begin
+_safe_read: Any = getattr(_base, "_safe_read", None)  # a release may lack it: then this class is not used
+_read_status: Any = getattr(_base, "_read_status", None)
 _NO_FILE: Any = SimpleNamespace(makefile=lambda mode: None)
 """A stand-in for the socket, of which ``http.client`` would make a file."""
 
@@ -279,8 +281,8 @@ def reader_of(raw: Any) -> Reader | None:
     Connections with a ``connect`` of their own (Unix sockets, TLS within TLS) are not prepared. Their reader is the
     standard library's, and is converted here.
     """
-    if state.IS_FUTURE:
-        return None  # it buffers what it reads, so nobody else may read from the socket
+    if not private.are_known():
+        return None  # urllib3-future buffers what it reads, so nobody else may read from the socket
     try:
         below = raw._original_response.fp.raw
     except AttributeError:

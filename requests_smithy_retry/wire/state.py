@@ -7,16 +7,12 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import urllib3
 from urllib3.util import Timeout
 
 from ..clock import Deadline
 
 if TYPE_CHECKING:
     from .peers import Peer
-
-IS_FUTURE = hasattr(urllib3, "AsyncPoolManager")
-"""True where urllib3-future has taken the place of urllib3: below its pools, all is different."""
 
 LONGEST = 2e6
 """The longest timeout of a socket, in seconds (23 days): it counts milliseconds in an int of 32 bits."""

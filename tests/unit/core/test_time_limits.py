@@ -25,7 +25,7 @@ from requests_smithy_retry.config.retry_options import NOTHING
 from requests_smithy_retry.core import time_limits
 from requests_smithy_retry.core.time_limits import TimeLimits, as_body_failure
 from requests_smithy_retry.testing.clock import FakeClock
-from requests_smithy_retry.wire import state
+from requests_smithy_retry.wire import private
 from requests_smithy_retry.wire.state import this_thread
 from tests.support import prepare, scripted, send
 
@@ -298,7 +298,7 @@ def test_a_failed_body_has_its_cause_and_its_request() -> None:
 @pytest.mark.parametrize("options", [{"operation_timeout": 5}, {"operation_attempt_timeout": 5}])
 def test_deadlines_that_do_not_hold_are_refused_aloud(monkeypatch: pytest.MonkeyPatch, options: Any) -> None:
     """Where urllib3-future has replaced urllib3: once, and only where somebody sets a deadline."""
-    monkeypatch.setattr(state, "IS_FUTURE", True)
+    monkeypatch.setattr(private, "IS_FUTURE", True)
     monkeypatch.setattr(time_limits, "_warned", {})
     clock = FakeClock()
     TimeLimits(RetryConfig(), NOTHING, clock)

@@ -18,7 +18,7 @@ from requests_smithy_retry.clock import Deadline
 from requests_smithy_retry.features.addresses.memory import AddressMemory
 from requests_smithy_retry.testing import FaultServer
 from requests_smithy_retry.testing.clock import FakeClock
-from requests_smithy_retry.wire import state
+from requests_smithy_retry.wire import private
 from requests_smithy_retry.wire.connect import Connect
 from requests_smithy_retry.wire.pools import PreparingPool, WaitingPool, preparing, use_our_pools
 from requests_smithy_retry.wire.response import reader_of
@@ -101,7 +101,7 @@ def test_a_manager_of_another_kind_is_left_alone() -> None:
 
 def test_the_pools_of_urllib3_future_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where it has replaced urllib3, nothing below its pools is as it is known here."""
-    monkeypatch.setattr(state, "IS_FUTURE", True)
+    monkeypatch.setattr(private, "are_known", lambda: False)
     adapter = RetryAdapter()
     assert HTTPConnectionPool is adapter.poolmanager.pool_classes_by_scheme["http"]
     with FaultServer() as server, requests.Session() as made:
