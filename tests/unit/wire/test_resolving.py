@@ -347,9 +347,9 @@ def test_a_signal_interrupts_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
         raise Alarm
 
     before = signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, 0.1)
     try:
         with session(operation_timeout=60) as made, pytest.raises(Alarm):
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
             made.get("http://stuck.test/")
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
