@@ -99,9 +99,8 @@ def exception_named(name: str) -> Exception:
 def _history(step: Any, request: PreparedRequest, config: RetryConfig, random: float) -> RetryHistory:
     """Run the operation with a constant random number: 0 gives the shortest delays, 1 the longest."""
     own = config.replace(timeout=None, raise_on_status=False, listeners=())
-    offline = getattr(own.quota, "offline", None)
-    if offline is not None:
-        own = own.replace(quota=offline())
+    if hasattr(own.quota, "without_secrets"):
+        own = own.replace(quota="payoff")  # nothing is asked of Redis; an operation alone has the same retries here
     # While nobody succeeds, a service is asked for as long as there is patience; never a hundred times.
     adapter = scripted(*[step] * ((own.most_attempts or ATTEMPTS) + 100), config=own, trust_env=False)
     strategy: Any = adapter.strategy

@@ -126,7 +126,7 @@ class Connect:
         """Connect to one of the addresses, those that failed lately last, and remember what failed on the way."""
         memory, origin = self._memory, f"{connection._dns_host}:{connection.port}"
         names = tuple([candidate.name for candidate in ahead])
-        if len(ahead) > 1 and (this_thread.tried or not memory.is_empty):
+        if len(ahead) > 1:
             ahead = [ahead[names.index(name)] for name in memory.in_order(origin, names, this_thread.tried)]
             memory.begin_probe(origin, ahead[0].name)
         race = self._made = Race(ahead, how)

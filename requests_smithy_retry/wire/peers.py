@@ -16,10 +16,6 @@ class NoMemory:
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
 
-    @property
-    def is_empty(self) -> bool:
-        return True
-
     def in_order(self, origin: str, addresses: Sequence[str], tried: Collection[tuple[str, str]] = ()) -> Sequence[str]:
         """Return the addresses in the order in which to try them; those that an operation has tried come later."""
         return addresses

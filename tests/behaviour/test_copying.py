@@ -12,6 +12,7 @@ from urllib3.util.retry import Retry
 from requests_smithy_retry import (
     AwsErrorCodeClassifier,
     RetryAdapter,
+    RetryListener,
     SdkHeaders,
     SmithyModel,
     SmithyModelClassifier,
@@ -253,3 +254,10 @@ def test_a_clock_is_copied_with_its_adapter():
     response = send(other)
     assert StopReason.SUCCESS is retry_history(response).stop_reason
     assert (50, 50.05) == (adapter.clock.now(), other.clock.now())
+
+
+@pytest.mark.parametrize("name", ["copy", "deepcopy"])
+def test_a_copy_reports_to_the_same_listener(name: str) -> None:
+    """It is the program's, as a session's hooks are."""
+    adapter = RetryAdapter(listeners=[RetryListener()])
+    assert adapter.retry_config.listeners[0] is WAYS[name](adapter).retry_config.listeners[0]

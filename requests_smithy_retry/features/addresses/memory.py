@@ -129,12 +129,6 @@ class AddressMemory(NoMemory):
         if not faults:
             self.faults.pop(origin, None)
 
-    @property
-    def is_empty(self) -> bool:
-        if self.faults:
-            self._sweep()
-        return not self.faults
-
     def _sweep(self) -> None:
         """Forget what is old; look no more often than once in :data:`FIRST_PERIOD`."""
         now = self.clock.now()

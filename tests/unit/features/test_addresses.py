@@ -16,7 +16,7 @@ from requests_smithy_retry.features.addresses.memory import (
     AddressMemory,
 )
 from requests_smithy_retry.testing.clock import FakeClock
-from requests_smithy_retry.wire.peers import Peer, is_in_disgrace
+from requests_smithy_retry.wire.peers import NoMemory, Peer, is_in_disgrace
 from requests_smithy_retry.wire.state import AttemptState, reached
 
 HERE = "name.test:80"
@@ -124,7 +124,7 @@ def test_a_success_clears_an_address() -> None:
     it.memory.succeeded("unknown", "A")
     assert [False, True] == [it.memory.is_known(HERE, address) for address in "AB"]
     it.memory.succeeded(HERE, "B")
-    assert it.memory.is_empty
+    assert () == it.memory.snapshot()
 
 
 def test_an_answer_does_not_excuse_a_fault() -> None:
@@ -143,10 +143,9 @@ def test_old_failures_are_forgotten() -> None:
     it = Failing()
     it.fail("A")
     it.clock.advance(331)
-    assert (True, ()) == (it.memory.is_empty, it.memory.snapshot())
+    assert () == it.memory.snapshot()
     it.fail("A")
     it.clock.advance(29)
-    assert not it.memory.is_empty
     assert [30.0] == [item.period for item in it.memory.snapshot()]
 
 
@@ -157,7 +156,6 @@ def test_a_sweep_spares_what_is_young() -> None:
     it.clock.advance(300)
     it.fail("B")
     it.clock.advance(31)
-    assert not it.memory.is_empty
     assert ["B"] == [item.address for item in it.memory.snapshot()]
 
 
@@ -187,7 +185,7 @@ def test_of_a_single_address_nothing_is_remembered() -> None:
     """Failures of a name's only address are not recorded, because there is no other one to prefer."""
     memory = AddressMemory(FakeClock())
     Peer(memory, HERE, "A", ("A",), 0.0).failed("reset")
-    assert memory.is_empty
+    assert () == memory.snapshot()
     Peer(memory, HERE, "A", ("A", "B"), 0.0).failed("reset")
     assert memory.is_known(HERE, "A")
 
@@ -263,3 +261,18 @@ def test_no_more_than_half_are_avoided_for_their_answers(failing: set[str], coun
     it.fail("".join(sorted(failing)))
     avoided = [name for name in names if it.memory.is_avoided(HERE, name, names)]
     assert len(avoided) <= count // 2
+
+
+def test_without_the_feature_no_address_is_avoided() -> None:
+    """What takes the memory's place knows of no failure, whatever it is told."""
+    memory = NoMemory(FakeClock())
+    memory.failed(HERE, "A", "reset")
+    memory.begin_probe(HERE, "A")
+    memory.succeeded(HERE, "B")
+    memory.forget()
+    assert ("AB", False, False, ()) == (
+        memory.in_order(HERE, "AB", {(HERE, "A")}),
+        memory.is_avoided(HERE, "A", "AB"),
+        memory.is_known(HERE, "A"),
+        memory.snapshot(),
+    )

@@ -348,9 +348,14 @@ def test_a_signal_interrupts_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
-        with session(operation_timeout=60) as made, pytest.raises(Alarm):
-            signal.setitimer(signal.ITIMER_REAL, 0.1)
-            made.get("http://stuck.test/")
+        with session(operation_timeout=60) as made:
+
+            def interrupted() -> None:
+                signal.setitimer(signal.ITIMER_REAL, 0.1)
+                made.get("http://stuck.test/")
+
+            with pytest.raises(Alarm):
+                interrupted()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
