@@ -102,6 +102,7 @@ class Failure(NamedTuple):
     :param hint: seconds that the server asked for: an operation that waits is not let go before.
     :param throttled: the server asked for fewer requests.
     :param unresolved: the name of the service was not found.
+    :param is_cut: it had a response below 400, whose body was not to be had: the service is up.
     :param reason: for which the retry is indicated, and ``verdict`` the whole of it, for the record.
     """
 
@@ -110,6 +111,7 @@ class Failure(NamedTuple):
     hint: float = 0.0
     throttled: bool = False
     unresolved: bool = False
+    is_cut: bool = False
     reason: RetryReason | None = None
     verdict: Any = None
 
@@ -245,7 +247,7 @@ class Line:
         self._touched = now
         self.down_since = now if self.down_since is None else self.down_since
         self.failing_since = self.down_since if self.failing_since is None else self.failing_since
-        counts = standing.successes is None or standing.successes != self.successes
+        counts = failure.is_cut or standing.successes is None or standing.successes != self.successes
         if failure.throttled:
             self._slow_until = max(self._slow_until, now + max(1.0, 2 * self.usual(now)))
             counts = standing.successes is None or (counts and now >= terms.in_all(standing.began))

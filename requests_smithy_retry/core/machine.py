@@ -260,9 +260,8 @@ def _paid(context: Context, again: Again, outcome: Outcome, reason: RetryReason,
         return again._replace(progress=replace(again.progress, standing=standing))
     throttled = reason.kind is ErrorKind.THROTTLING
     unresolved = outcome.error is not None and is_unresolved(outcome.error)
-    failure = Failure(
-        delay=again.wait, hint=hint, throttled=throttled, unresolved=unresolved, verdict=again.verdict, reason=reason
-    )
+    is_cut = outcome.resend is not None and outcome.resend.is_cut
+    failure = Failure(1.0, again.wait, hint, throttled, unresolved, is_cut, reason, again.verdict)
     seen = yield from quota.pay(standing, terms, failure, outcome.ended)
     if isinstance(seen, Go):
         source = "patience" if seen.delay > again.wait else again.source

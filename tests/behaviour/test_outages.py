@@ -24,6 +24,7 @@ from requests_smithy_retry import (
 )
 from requests_smithy_retry.features.redis import RedisQuota
 from requests_smithy_retry.testing import FakeClock, FaultServer, Reply, scripted
+from tests.faults import CutBody, coded_reply
 from tests.support import send
 from tests.unit.features.redis.servers import Dictionary
 
@@ -74,6 +75,23 @@ def test_an_outage_is_waited_out_while_it_is_young() -> None:
     assert "has been failing for longer than patience allows (5 s)" in histories[0].sentence
     of.clock.advance(60)
     assert 200 == send(adapter).status_code
+
+
+BROKEN = {"cut": CutBody(Reply(body=b"x" * 1000), at=500), "no gzip": coded_reply(coded=b"no gzip")}
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+@pytest.mark.parametrize(("options", "sent"), [({}, 3), ({"max_attempts": 2}, 2), ({"max_attempts": 5}, 5)])
+def test_a_body_that_is_broken_for_good_ends_after_three_attempts(
+    fault: str, options: dict[str, Any], sent: int
+) -> None:
+    """It cannot be an outage: each head has proved that the service is up."""
+    with FaultServer(lambda _: BROKEN[fault]) as server, requests.Session() as made:
+        made.mount("http://", RetryAdapter(initial_backoff=0, **options))
+        with pytest.raises(requests.exceptions.RequestException) as caught:
+            made.get(server.url, timeout=60)
+    history = retry_history(caught.value)
+    assert (StopReason.MAX_ATTEMPTS, sent, sent) == (history.stop_reason, len(history.attempts), len(server.requests))
 
 
 def test_raise_on_status_raises_when_patience_is_over() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,10 +28,10 @@ class Scene:
             self.line.first_try(age)
         self.woken: list[Waiter] = []
 
-    def fail(self, terms: Terms = PLAIN, standing: Standing | None = None, *, throttled: bool = False):
+    def fail(self, terms: Terms = PLAIN, standing: Standing | None = None, **facts: Any):
         """Fail one attempt, of a new operation unless its standing is given."""
         standing = Standing(self.now) if standing is None else standing
-        seen = self.line.failed(standing, terms, Failure(throttled=throttled), self.now, bool)
+        seen = self.line.failed(standing, terms, Failure(**facts), self.now, bool)
         return seen if isinstance(seen, Refused) else seen[0]
 
     def join(self, terms: Terms = PLAIN, standing: Standing | None = None, *, earliest: float = 0.0):
@@ -66,6 +68,17 @@ def test_an_attempt_that_fails_while_nobody_succeeds_counts_for_none_but_the_fir
     for _ in range(20):
         standing = scene.fail(standing=standing)
     assert 1 == standing.counted
+
+
+@pytest.mark.parametrize("most", [None, 5])
+def test_an_attempt_whose_body_broke_counts_while_nobody_succeeds(most):
+    """Its head has proved that the service is up."""
+    scene, terms = Scene(), Terms(most)
+    standing, counted = scene.fail(terms), []
+    while not isinstance(standing, Refused):
+        counted.append(standing.counted)
+        standing = scene.fail(terms, standing, is_cut=True)
+    assert (list(range(1, terms.retries + 1)), Refused(StopReason.MAX_ATTEMPTS)) == (counted, standing)
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 5])

@@ -337,13 +337,14 @@ def test_a_quota_that_has_a_queue(row: str) -> None:
 
 
 def test_the_quota_is_told_what_failed() -> None:
-    """Delay, hint, throttling and a name that was not found."""
+    """Delay, hint, throttling, a name that was not found, and a body that broke off below a good head."""
     quota = Queue()
     unknown = requests.ConnectionError(socket.gaierror())
+    cut = failure(resend=SAFE._replace(is_cut=True))
     steps = operation(context(quota), 0.0)
-    played(steps, answer(429, **WAIT_3), went(), failure(unknown), Refused(StopReason.PATIENCE))
-    seen = [(each.delay, each.hint, each.throttled, each.unresolved) for each in quota.failures]
-    assert [(3.0, 3.0, True, False), (0.1, 0.0, False, True)] == seen
+    played(steps, answer(429, **WAIT_3), went(), failure(unknown), went(), cut, Refused(StopReason.PATIENCE))
+    seen = [(each.delay, each.hint, each.throttled, each.unresolved, each.is_cut) for each in quota.failures]
+    assert [(3.0, 3.0, True, False, False), (0.1, 0.0, False, True, False), (0.2, 0.0, False, False, True)] == seen
 
 
 def test_an_operation_that_is_broken_off_loses_its_tokens() -> None:
