@@ -61,8 +61,6 @@ class WatchedBody:
         """The position of the first byte that the current connection brought."""
         self.pieces: int = 1
         """The number of connections that the body came over."""
-        self.is_broken: bool = False
-        """The current connection broke off within the body."""
         self.mend: Callable[[WatchedBody, Exception], None] | None = None
         """Has the body continue over another connection, or raises the exception for its reader."""
         self.heard: Callable[[WatchedBody], None] | None = None
@@ -148,7 +146,7 @@ class WatchedBody:
         self._announced = 0 if self._is_over and not self._ahead else self._mended(self._next_chunk)
         return self._announced
 
-    def take_over(self, other: Any, until: int, total: int) -> None:
+    def take_over(self, other: Any, until: int | None, total: int | None) -> None:
         """Go on with the body of another response, whose first byte is the next one of this body.
 
         :param other: its urllib3 response, which is good for nothing afterwards.
@@ -165,7 +163,7 @@ class WatchedBody:
         self._current.msg = before.msg
         self._current.had_chunk = True
         other._connection = other._fp = None  # what was read over it is told by the rest
-        self._is_over = self.is_broken = False
+        self._is_over = False
         self._until, self.total = until, total
         self.began_at = self.received
         self.pieces += 1
@@ -207,7 +205,6 @@ class WatchedBody:
                 if self.total is not None and self.received >= self.total:
                     self.let_go()  # all of it came, though not the end of its framing
                     continue
-                self.is_broken = True
                 if self.mend is None:
                     raise
                 self.mend(self, error)
@@ -263,6 +260,15 @@ class WatchedBody:
             self._current.close()
             raise uex.IncompleteRead(self.received, missing)
         self._is_over = True
+
+
+def skip(raw: Any, left: int) -> None:
+    """Read past the first bytes of a response of which nothing was read yet."""
+    while left > 0:
+        data = raw._fp.read(min(left, PART))
+        if not data:
+            raise uex.IncompleteRead(0, left)
+        left -= len(data)
 
 
 def received_by(response: Response | None) -> int | None:

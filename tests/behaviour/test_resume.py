@@ -20,7 +20,17 @@ from requests_smithy_retry import RetryAdapter, RetryListener, StopReason, retry
 from requests_smithy_retry.observing.history import MAX_KEPT
 from requests_smithy_retry.wire import body as body_module
 from requests_smithy_retry.wire.body import WatchedBody, watch
-from tests.faults import BadChunkSize, Behaviour, CutBody, FaultServer, RecordedRequest, Reply, Stall, StopReading
+from tests.faults import (
+    BadChunkSize,
+    Behaviour,
+    CutBody,
+    FaultServer,
+    MissingLastChunk,
+    RecordedRequest,
+    Reply,
+    Stall,
+    StopReading,
+)
 from tests.unit.wire.support import nothing_left, session
 
 BODY = b"".join(b"%06d the quick brown fox\n" % number for number in range(12_000))
@@ -202,6 +212,70 @@ def test_an_attempt_whose_rest_does_not_fit_is_followed_by_one_for_the_whole(mis
     with FaultServer(shelf) as server, session(max_attempts=3) as made:
         assert BODY == made.get(server.url, timeout=60).content
     assert [None, "bytes=100000-", None] == shelf.asked
+
+
+AGAIN: dict[str, Callable[[RecordedRequest, Reply], Behaviour]] = {
+    "length": lambda _, reply: Reply(200, {"ETag": TAG}, BODY),
+    "chunked": lambda _, reply: Reply(200, {"ETag": TAG}, BODY, framing="chunked"),
+}
+
+
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+@pytest.mark.parametrize("again", AGAIN)
+@pytest.mark.parametrize("way", WAYS)
+def test_the_whole_in_place_of_the_rest_is_read_past_what_came(way: str, again: str, framing: str) -> None:
+    """A server without ranges, or a cold cache, sends the same version again; a further break is like the first."""
+    shelf = Shelf(100_000, framing=framing)
+    turns: list[Any] = [50_000, 150_000, None]
+
+    def rest(request: RecordedRequest, reply: Reply) -> Behaviour:
+        whole, cut = AGAIN[again](request, reply), turns.pop(0)
+        return whole if cut is None else CutBody(whole, at=cut)
+
+    shelf.rest = rest
+    with nothing_left(), FaultServer(shelf) as server, session() as made:
+        response = made.get(server.url, stream=True, timeout=60)
+        assert BODY == WAYS[way](response)
+        del response
+    assert 4 == len(shelf.asked)
+    assert shelf.asked[1] == shelf.asked[2] != shelf.asked[3]
+
+
+@pytest.mark.parametrize("again", AGAIN)
+def test_a_whole_in_place_of_the_rest_is_not_asked_for_twice(again: str) -> None:
+    """Without ``stream``, too, one more request is enough."""
+    shelf = Shelf(100_000, rest=AGAIN[again])
+    with FaultServer(shelf) as server, session() as made:
+        assert BODY == made.get(server.url, timeout=60).content
+    assert [None, "bytes=100000-"] == shelf.asked
+
+
+def test_a_whole_that_ends_before_what_came_is_a_failure() -> None:
+    """Each such answer counts as an attempt."""
+    shelf = Shelf(100_000, framing="chunked", rest=lambda _, reply: Reply(200, {"ETag": TAG}, BODY[:5], "chunked"))
+    with FaultServer(shelf) as server, session(max_attempts=3) as made:
+        error = error_of(lambda: made.get(server.url, stream=True, timeout=60).content)
+    assert (StopReason.MAX_ATTEMPTS, 3) == (retry_history(error).stop_reason, len(shelf.asked))
+
+
+@pytest.mark.parametrize("options", [{}, {"raise_on_status": True, "retry_status_codes": {416}}])
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_rest_that_does_not_exist_is_the_end(way: str, stream: bool, options: dict[str, Any]) -> None:
+    """All that was missing was the end of the framing, as a 416 with the length of what came proves."""
+    lengths = {"Content-Range": f"bytes */{len(BODY)}"}
+
+    def file(request: RecordedRequest) -> Behaviour:
+        if request.header("Range"):
+            return Reply(416, lengths, b"none")
+        return MissingLastChunk(Reply(200, {"ETag": TAG}, BODY, framing="chunked"))
+
+    with nothing_left(), FaultServer(file) as server, session(**options) as made:
+        response = made.get(server.url, stream=stream, timeout=60)
+        assert BODY == (WAYS[way](response) if stream else response.content)
+        assert 200 == response.status_code
+        del response
+    assert [None, f"bytes={len(BODY)}-"] == [request.header("Range") for request in server.requests][:2]
 
 
 def test_the_rest_is_still_asked_for_after_another_failure() -> None:

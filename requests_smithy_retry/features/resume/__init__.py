@@ -17,7 +17,7 @@ from requests import PreparedRequest, Response
 from ...clock import Clock
 from ...core.port import Feature
 from ...observing.history import add_piece, attach, retry_history
-from ...wire.body import WatchedBody, watch
+from ...wire.body import WatchedBody, skip, watch
 from .rules import Piece, Resumable, resumable
 
 if TYPE_CHECKING:
@@ -84,7 +84,12 @@ class Rest:
         if not isinstance(found, Piece):
             self.why = found
             return
-        self.body.take_over(response.raw, *found)
+        if found.until == self.body.received:  # nothing is missing
+            self.body.total, self.is_taken = found.total, True
+            response.close()
+            return
+        skip(response.raw, found.skipped)
+        self.body.take_over(response.raw, found.until, found.total)
         try:
             self.body.prove()
         except BaseException:

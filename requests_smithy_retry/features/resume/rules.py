@@ -13,12 +13,14 @@ from requests import PreparedRequest, Response
 from ...core.server_hints import parse_http_date
 from ...wire.decoding import PARTIAL
 
+NOT_SATISFIABLE = 416
 STRONG_AFTER = 60.0
 """Seconds between a date and its answer from which on it is a strong validator (RFC 9110 8.8.2.2)."""
 
 _ETAG = r'"[\x21\x23-\x7e\x80-\xff]*"'
 _RANGE = r"(?i)bytes=(?:[0-9]{1,18}-[0-9]{0,18}|-[0-9]{1,18})"
 _CONTENT_RANGE = r"(?i)bytes ([0-9]{1,18})-([0-9]{1,18})/(?:([0-9]{1,18})|\*)"
+_LENGTH = r"(?i)bytes \*/([0-9]{1,18})"
 
 
 class ContentRange(NamedTuple):
@@ -30,10 +32,16 @@ class ContentRange(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A continuation that fits: the position in the body after its last byte, and the length of the body."""
+    """A continuation that fits.
 
-    until: int
-    total: int
+    :param until: the position in the body after its last byte; None if it is the end of a body of unknown length.
+    :param total: the length of the body; None if it is not known.
+    :param skipped: the bytes before it, which came already.
+    """
+
+    until: int | None
+    total: int | None
+    skipped: int = 0
 
 
 class Resumable(NamedTuple):
@@ -66,6 +74,10 @@ class Resumable(NamedTuple):
 
         :param response: the answer to :meth:`request_from`.
         """
+        if response.status_code == 200 and self.field == "etag" and (self.start, self.end) == (0, self.total):
+            return self._whole(response, received)
+        if response.status_code == NOT_SATISFIABLE and self.end is None and _length_of_whole(response) == received:
+            return Piece(received, received)
         if response.status_code != PARTIAL:
             return f"the server answered with {response.status_code} where the rest was asked for"
         found = content_range(response)
@@ -77,17 +89,26 @@ class Resumable(NamedTuple):
             return "the length of the whole has changed, or is not known"
         if found.first != self.start + received or found.end > end:
             return "the server sent another range than was asked for"
-        return self._odd_field(response, found) or Piece(found.end - self.start, end - self.start)
+        return self._odd_field(response, str(found.end - found.first)) or Piece(
+            found.end - self.start, end - self.start
+        )
 
-    def _odd_field(self, response: Response, found: ContentRange) -> str:
+    def _whole(self, response: Response, received: int) -> Piece | str:
+        """Return what an answer brings that begins anew, although only the rest was asked for."""
+        total = _length(response) if self.total is None else self.total
+        if total is None and "transfer-encoding" not in response.headers:
+            return "the server sent the whole again, without a length"
+        return self._odd_field(response, str(total)) or Piece(total, total, received)
+
+    def _odd_field(self, response: Response, length: str) -> str:
         """Return the header field of an answer that does not fit, in a phrase; "" if all do."""
-        headers, length = response.headers, str(found.end - found.first)
+        headers = response.headers
         if headers.get(self.field, "").strip() != self.validator:
             return f"the {self.field} has changed"
         if headers.get("content-encoding", "").strip().lower() != self.coding:
             return "the content coding has changed"
         if headers.get("content-length", length).strip() != length:
-            return "Content-Length and Content-Range of the rest contradict each other"
+            return "the Content-Length contradicts the length that the answer must have"
         return ""
 
 
@@ -121,6 +142,12 @@ def content_range(response: Response) -> ContentRange | None:
         return None
     first, end, total = int(match[1]), int(match[2]) + 1, None if match[3] is None else int(match[3])
     return ContentRange(first, end, total) if first < end and (total is None or end <= total) else None
+
+
+def _length_of_whole(response: Response) -> int | None:
+    """Return the length that a 416 gives for the representation."""
+    match = re.fullmatch(_LENGTH, response.headers.get("content-range", "").strip())
+    return None if match is None else int(match[1])
 
 
 def _validator(response: Response) -> tuple[str, str] | str:

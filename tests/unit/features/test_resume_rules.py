@@ -142,9 +142,52 @@ def test_only_the_rest_of_the_same_version_fits(
     assert found == expected or (isinstance(expected, str) and expected in str(found))
 
 
-@pytest.mark.parametrize("status", [200, 302, 304, 404, 416, 503])
+DATED = Resumable("last-modified", OLD, "", 0, 20, 20)
+CHUNKS = {"transfer_encoding": "chunked"}
+
+
+@pytest.mark.parametrize(
+    ("plan", "headers", "expected"),
+    [
+        (WHOLE, {"content_length": "20"}, Piece(20, 20, 7)),
+        (WHOLE, CHUNKS, Piece(20, 20, 7)),
+        (WHOLE, {}, Piece(20, 20, 7)),
+        (UNKNOWN, {"content_length": "20"}, Piece(20, 20, 7)),
+        (UNKNOWN, CHUNKS, Piece(None, None, 7)),
+        (UNKNOWN, {}, "without a length"),
+        (WHOLE, {"content_length": "21"}, "Content-Length contradicts"),
+        (WHOLE, {"etag": '"v2"', "content_length": "20"}, "etag has changed"),
+        (WHOLE, {"etag": 'W/"v1"', "content_length": "20"}, "etag has changed"),
+        (WHOLE, {"content_encoding": "gzip"}, "coding has changed"),
+        (DATED, {"last_modified": OLD, "content_length": "20"}, "200"),
+        (PART, {"content_length": "20"}, "200"),
+    ],
+)
+def test_the_same_version_fits_once_more(plan: Resumable, headers: dict[str, str], expected: Any) -> None:
+    """A 200 with the same entity tag has what came already before the rest."""
+    found = plan.fit(answer(200, **{"etag": '"v1"', **headers}), 7)
+    assert found == expected or (isinstance(expected, str) and expected in str(found))
+
+
+@pytest.mark.parametrize(
+    ("plan", "content", "fits"),
+    [
+        (UNKNOWN, "bytes */7", True),
+        (UNKNOWN, "bytes */8", False),
+        (UNKNOWN, "bytes */*", False),
+        (UNKNOWN, "", False),
+        (WHOLE, "bytes */7", False),
+        (PART, "bytes */12", False),
+    ],
+)
+def test_a_rest_that_does_not_exist_is_none(plan: Resumable, content: str, fits: bool) -> None:
+    """A 416 that names what came as the whole length; where another one was announced, it fits nothing."""
+    assert (Piece(7, 7) == plan.fit(answer(416, content_range=content), 7)) is fits
+
+
+@pytest.mark.parametrize("status", [203, 302, 304, 404, 416, 503])
 def test_no_other_status_fits(status: int) -> None:
-    """An answer with any other status than 206 is not the rest."""
+    """An answer with any other status is not the rest."""
     assert str(status) in str(WHOLE.fit(answer(status, etag='"v1"', content_range="bytes 7-19/20"), 7))
 
 
@@ -171,6 +214,8 @@ def test_whatever_fits_goes_on_exactly_where_the_body_broke_off(
     for plan in (WHOLE, UNKNOWN, PART, OF_UNKNOWN):
         found = plan.fit(answer(206, etag='"v1"', content_range=content), received)
         if isinstance(found, Piece):
+            assert found.until is not None
+            assert found.total is not None
             assert (first, last + 1) == (plan.start + received, plan.start + found.until)
             assert received < found.until <= found.total
 
