@@ -19,6 +19,8 @@ from requests import Response
 from ..interruptions import is_interruption
 
 PART = 65_536
+"""The bytes of one read from a connection, where nobody asks for so many."""
+MOST = 1_048_576
 """The most bytes of one read from a connection."""
 
 WIRE = (OSError, http.client.HTTPException, uex.HTTPError)
@@ -219,8 +221,8 @@ class WatchedBody:
 
     def _from_wire(self, most: int) -> bytes:
         current = self._current
-        if most > PART:
-            most = PART  # each read makes room for as many, of which one recv fills few
+        if most > MOST:
+            most = MOST  # each read makes room for as many, of which one recv fills few
         data: bytes = current.read1(most) if self.is_on_a_wire else current.read(most)
         if not data:
             self._end()
