@@ -247,7 +247,7 @@ class Line:
         self._touched = now
         self.down_since = now if self.down_since is None else self.down_since
         self.failing_since = self.down_since if self.failing_since is None else self.failing_since
-        counts = failure.is_cut or standing.successes is None or standing.successes != self.successes
+        counts = failure.is_cut or standing.successes != self.successes
         if failure.throttled:
             self._slow_until = max(self._slow_until, now + max(1.0, 2 * self.usual(now)))
             counts = standing.successes is None or (counts and now >= terms.in_all(standing.began))

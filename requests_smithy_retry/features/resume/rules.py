@@ -74,12 +74,8 @@ class Resumable(NamedTuple):
 
         :param response: the answer to :meth:`request_from`.
         """
-        if response.status_code == 200 and self.field == "etag" and (self.start, self.end) == (0, self.total):
-            return self._whole(response, received)
-        if response.status_code == NOT_SATISFIABLE and self.end is None and _length_of_whole(response) == received:
-            return Piece(received, received)
         if response.status_code != PARTIAL:
-            return f"the server answered with {response.status_code} where the rest was asked for"
+            return self._fit_other(response, received)
         found = content_range(response)
         if found is None:
             return "the server sent no usable Content-Range"
@@ -93,8 +89,13 @@ class Resumable(NamedTuple):
             found.end - self.start, end - self.start
         )
 
-    def _whole(self, response: Response, received: int) -> Piece | str:
-        """Return what an answer brings that begins anew, although only the rest was asked for."""
+    def _fit_other(self, response: Response, received: int) -> Piece | str:
+        """Return what an answer brings that is no part: the whole once more, or that nothing is missing."""
+        status = response.status_code
+        if status == NOT_SATISFIABLE and self.end is None and _length_of_whole(response) == received:
+            return Piece(received, received)
+        if status != 200 or self.field != "etag" or (self.start, self.end) != (0, self.total):
+            return f"the server answered with {status} where the rest was asked for"
         total = _length(response) if self.total is None else self.total
         if total is None and "transfer-encoding" not in response.headers:
             return "the server sent the whole again, without a length"
