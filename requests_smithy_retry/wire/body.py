@@ -221,8 +221,7 @@ class WatchedBody:
 
     def _from_wire(self, most: int) -> bytes:
         current = self._current
-        if most > MOST:
-            most = MOST  # each read makes room for as many, of which one recv fills few
+        most = min(most, MOST)  # each read makes room for as many, of which one recv fills few
         data: bytes = current.read1(most) if self.is_on_a_wire else current.read(most)
         if not data:
             self._end()
