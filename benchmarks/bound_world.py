@@ -16,7 +16,7 @@ from greenlet import greenlet
 
 from requests_smithy_retry.classifiers.actions import ErrorKind, RetryReason
 from requests_smithy_retry.clock import drive
-from requests_smithy_retry.config.in_vain import InVain
+from requests_smithy_retry.config.report import InVain
 from requests_smithy_retry.core.line import ATTEMPTS, LEAST_GAP, PAUSE, Failure, Go, Standing, Terms
 from requests_smithy_retry.core.payoff import PayoffQuota
 from requests_smithy_retry.features.redis import RedisTokenBucket

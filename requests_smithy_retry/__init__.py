@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     )
     from .classifiers.defaults import default_classifiers as default_classifiers
     from .classifiers.fold import Classification as Classification, Vote as Vote, classify as classify
-    from .classifiers.in_body import ErrorInBodyClassifier as ErrorInBodyClassifier
-    from .classifiers.modeled import ModeledAsRetryableClassifier as ModeledAsRetryableClassifier
+    from .classifiers.modeled import (
+        ErrorInBodyClassifier as ErrorInBodyClassifier,
+        ModeledAsRetryableClassifier as ModeledAsRetryableClassifier,
+    )
     from .classifiers.outcome import (
         ErrorRetryInfo as ErrorRetryInfo,
         HasFault as HasFault,
@@ -86,26 +88,27 @@ if TYPE_CHECKING:
     )
     from .observing.listeners import RetryListener as RetryListener
     from .smithy.adaptive import AdaptiveRetryStrategy as AdaptiveRetryStrategy
-    from .smithy.aws import AwsErrorCodeClassifier as AwsErrorCodeClassifier
+    from .smithy.aws import AwsErrorCodeClassifier as AwsErrorCodeClassifier, SdkHeaders as SdkHeaders
     from .smithy.buckets import TokenBucket as TokenBucket
     from .smithy.json_ast import SmithyModelError as SmithyModelError
-    from .smithy.limiter_settings import RateLimiterSettings as RateLimiterSettings
-    from .smithy.model import SmithyEndpoint as SmithyEndpoint, SmithyModel as SmithyModel
-    from .smithy.model_classifier import SmithyModelClassifier as SmithyModelClassifier
+    from .smithy.model import (
+        SmithyEndpoint as SmithyEndpoint,
+        SmithyModel as SmithyModel,
+        SmithyModelClassifier as SmithyModelClassifier,
+    )
     from .smithy.rate_limiter import (
         ClientRateLimiter as ClientRateLimiter,
         PermitWait as PermitWait,
+        RateLimiterSettings as RateLimiterSettings,
         RateLimiterSnapshot as RateLimiterSnapshot,
     )
-    from .smithy.sdk_headers import SdkHeaders as SdkHeaders
 else:  # pragma: no branch - a type checker would accept any name
     _HOMES = {
         "adapter": "RetryAdapter",
         "classifiers.actions": "ErrorKind NoActionIndicated RetryAction RetryForbidden RetryIndicated RetryReason",
         "classifiers.defaults": "default_classifiers",
         "classifiers.fold": "Classification Vote classify",
-        "classifiers.in_body": "ErrorInBodyClassifier",
-        "classifiers.modeled": "ModeledAsRetryableClassifier",
+        "classifiers.modeled": "ErrorInBodyClassifier ModeledAsRetryableClassifier",
         "classifiers.outcome": "ErrorRetryInfo HasFault Outcome",
         "classifiers.protocol": "RetryClassifier RetryClassifierPriority Vouched classifier only with_priority",
         "classifiers.statuses": "HttpStatusCodeClassifier IdempotencyKeyClassifier",
@@ -127,14 +130,11 @@ else:  # pragma: no branch - a type checker would accept any name
         "observing.history": "AttemptRecord RetryHistory retry_history",
         "observing.listeners": "RetryListener",
         "smithy.adaptive": "AdaptiveRetryStrategy",
-        "smithy.aws": "AwsErrorCodeClassifier",
+        "smithy.aws": "AwsErrorCodeClassifier SdkHeaders",
         "smithy.buckets": "TokenBucket",
         "smithy.json_ast": "SmithyModelError",
-        "smithy.limiter_settings": "RateLimiterSettings",
-        "smithy.model": "SmithyEndpoint SmithyModel",
-        "smithy.model_classifier": "SmithyModelClassifier",
-        "smithy.rate_limiter": "ClientRateLimiter PermitWait RateLimiterSnapshot",
-        "smithy.sdk_headers": "SdkHeaders",
+        "smithy.model": "SmithyEndpoint SmithyModel SmithyModelClassifier",
+        "smithy.rate_limiter": "ClientRateLimiter PermitWait RateLimiterSettings RateLimiterSnapshot",
     }
     """The names that are imported on first use, by module."""
 

@@ -13,7 +13,7 @@ from requests_smithy_retry.core.line import Failure, Go, Standing, Terms
 from requests_smithy_retry.core.payoff import MOST, ROOM, PayoffQuota, PayoffTokenBucket
 from requests_smithy_retry.core.quota import NO_QUOTA
 from requests_smithy_retry.core.scope import Scopes
-from requests_smithy_retry.features.addresses.memory import LONGEST_PERIOD, AddressMemory
+from requests_smithy_retry.features.addresses import LONGEST_PERIOD, AddressMemory
 from requests_smithy_retry.features.rate_limits.announced import DIALECTS, announced_in
 from requests_smithy_retry.features.rate_limits.limits import Limits, Turn
 from requests_smithy_retry.smithy.buckets import TokenBucket

@@ -88,14 +88,10 @@ def commands() -> str:
     """Each command of the command line with its options."""
     import click
 
-    from requests_smithy_retry.cli.group import COMMANDS, LazyGroup
+    from requests_smithy_retry import cli
 
     parts = []
-    group = LazyGroup(COMMANDS)
-    context = click.Context(group)
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        assert command is not None
+    for name, command in sorted(cli.commands().commands.items()):
         text = " ".join((command.help or "").split("\n\n")[0].split())
         arguments = [param for param in command.params if isinstance(param, click.Argument)]
         shown = " ".join(param.metavar or str(param.name).upper() for param in arguments)

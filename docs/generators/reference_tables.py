@@ -20,7 +20,8 @@ from requests_smithy_retry.config.retry_config import OPTIONS
 from requests_smithy_retry.config.sources import VARIABLES, parse_text
 from requests_smithy_retry.core.caller_errors import EXHAUSTED
 from requests_smithy_retry.observing.log import QUIET_ENDINGS
-from requests_smithy_retry.smithy import aws_settings
+from requests_smithy_retry.smithy.aws import KEYS
+from requests_smithy_retry.smithy.aws import VARIABLES as AWS_VARIABLES
 
 API = Path(__file__).parents[1] / "reference" / "api"
 
@@ -132,8 +133,8 @@ def environment() -> str:
 def aws() -> str:
     """Tabulate the settings that ``aws_config`` reads."""
     rows = []
-    for variable, option in aws_settings.VARIABLES.items():
-        keys = [f"`{key}`" for key, own in aws_settings.KEYS.items() if own == option]
+    for variable, option in AWS_VARIABLES.items():
+        keys = [f"`{key}`" for key, own in KEYS.items() if own == option]
         rows.append((f"`{variable}`", ", ".join(keys) or "-", f"`{option}`"))
     return table(("variable", "key of the profile", "option"), rows)
 

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import NoReturn
 
+    import click
+
+PROGRAM = "requests-smithy-retry"
+
 EXTRA = frozenset({"click", "rich"})
 """The libraries of the extra ``cli``."""
 
@@ -24,15 +28,29 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     if given[:1] == ["run"]:
         sys.exit(run_program(given[1:]))  # needs no extra
     try:
-        from .group import run
-
-        run(given)
+        group = commands()
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing not in EXTRA:
             raise
-    sys.stderr.write(
-        f"requests-smithy-retry: the command line needs {missing!r}, which is not installed; "
-        f'install it with: {sys.executable} -m pip install "requests-smithy-retry[cli]"\n'
-    )
-    sys.exit(2)
+        sys.stderr.write(
+            f"{PROGRAM}: the command line needs {missing!r}, which is not installed; "
+            f'install it with: {sys.executable} -m pip install "requests-smithy-retry[cli]"\n'
+        )
+        sys.exit(2)
+    group.main(given, prog_name=PROGRAM)
+
+
+def commands() -> click.Group:
+    """Return the group of commands. To add one, add it here."""
+    import click
+
+    from ..version import __version__
+    from .config_command import config
+    from .explain_command import explain
+
+    # Only for the help: main itself carries it out.
+    run = click.Command("run", help="Run an unchanged program with retries.", params=[click.Argument(["program"])])
+    epilog = f"To run an unchanged program with retries: {PROGRAM} run app.py"
+    group = click.Group(PROGRAM, [config, explain, run], help="The retry layer for requests.", epilog=epilog)
+    return click.version_option(__version__, prog_name=PROGRAM)(group)

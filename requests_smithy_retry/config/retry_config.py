@@ -21,7 +21,7 @@ from ..core.payoff import PayoffTokenBucket
 from ..core.quota import RetryQuota
 from ..errors import RetryConfigError
 from . import parsers as types
-from .options import adapter_option, classifier_option, option, options_of, warn_of_void
+from .options import adapter_option, classifier_option, nearest, option, options_of, warn_of_void
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -425,8 +425,6 @@ def check_names(options: dict[str, Any]) -> dict[str, Any]:
 
 def unknown_option(name: str) -> str:
     """Return the sentence for an unknown option, with the nearest name."""
-    from .names import nearest  # seldom needed
-
     return f"there is no option {name!r}: {nearest(name, OPTIONS)}"
 
 

@@ -14,7 +14,7 @@ from ..checks import number, whole_number
 from ..classifiers.protocol import Only, RetryClassifier, sees_successes
 from ..clock import SYSTEM_CLOCK, Clock, Deadline, after, earliest
 from . import parsers as types
-from .options import option, options_of, signature_with
+from .options import MEANT, nearest, option, options_of, signature_with
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -280,7 +280,6 @@ retry_options.__signature__ = signature_with(  # type: ignore[attr-defined]
 
 def _not_taken(name: str) -> str:
     """Return the sentence for an option that one operation cannot have."""
-    from .names import MEANT, nearest  # seldom needed
     from .retry_config import OPTIONS
 
     option = MEANT.get(name, name)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from ..checks import Refused, suggestion
 from ..errors import RetryConfigError
-from .options import PREFIX, Option, source_of, warn_of_variable, warn_of_void
+from .options import INSTEAD, MEANT, PREFIX, Option, source_of, warn_of_variable, warn_of_void
 from .parsers import one_of
 from .retry_config import OPTIONS, RetryConfig
 
@@ -89,8 +89,6 @@ def warn_of_typos(environ: Mapping[str, str]) -> None:
 
 
 def _instead_of(variable: str) -> str:
-    from .names import INSTEAD, MEANT  # seldom needed
-
     name = variable[len(PREFIX) :].lower()
     name = MEANT.get(name, name)
     if name in INSTEAD:
@@ -165,7 +163,7 @@ def _asked_of_aws(config: RetryConfig, environ: Mapping[str, str], names: Collec
         return {}
     from ..features.table import found as module_of  # few ask for it, and it brings a parser of files
 
-    module = module_of("..smithy.aws_settings")
+    module = module_of("..smithy.aws")
     if module is None:
         raise RetryConfigError("aws_config", aws_config, asked_by, "False is allowed: the AWS settings were deleted")
     settled = {*found, *filter(config.is_settled, names)}

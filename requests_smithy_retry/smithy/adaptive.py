@@ -18,8 +18,7 @@ from ..core.steps import Before, Join, Refused, Steps
 from ..core.strategy import RetryToken, StandardRetryStrategy, StandardRetryToken, StrategySnapshot, redeemed
 from ..errors import RetryConfigError, RetryError, StopReason
 from ..urls import display_scope
-from .limiter_settings import DEFAULT_SETTINGS, RateLimiterSettings
-from .rate_limiter import ClientRateLimiter, PermitWait, TooLate, UntilPermitted
+from .rate_limiter import DEFAULT_SETTINGS, ClientRateLimiter, PermitWait, RateLimiterSettings, TooLate, UntilPermitted
 
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response

@@ -11,19 +11,25 @@ import ipaddress
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from ..classifiers.actions import RetryAction
+from ..checks import safe_repr
+from ..classifiers.actions import NO_ACTION, NoActionIndicated, RetryAction
+from ..classifiers.outcome import Outcome
+from ..classifiers.protocol import RetryClassifierPriority, Vouched
 from ..urls import DEFAULT_PORTS
+from .error_code import code_of
 from .json_ast import Ast, Node, SmithyModelError, pointer, shape_name
 from .operations import ModeledError, ModeledOperation, bound_operations, read_errors, read_operation, verdict_for
-from .protocols import Protocol, protocols_of
-from .request_parts import body_text, header, parameters, path_segments, split_target
+from .protocols import Protocol, body_text, header, parameters, path_segments, protocols_of, split_target
 from .uri_pattern import UriTable
+
+if TYPE_CHECKING:
+    from requests import PreparedRequest
 
 
 class SmithyModel:
@@ -275,3 +281,45 @@ class SmithyEndpoint:
         if there is None or there.host not in self._prefixes or (there.scheme, there.port) != (here.scheme, here.port):
             return None
         return there if there.segments[: len(here.segments)] == here.segments else None
+
+
+class SmithyModelClassifier:
+    """Classifies ``@retryable`` errors as transient, or as throttling if the trait says so; no opinion on others.
+
+    It runs just before :class:`ModeledAsRetryableClassifier`, whose parser overrules the model. It also knows which
+    operations may be sent again whatever their method, and which are long polls.
+
+    :param models: models with their endpoints; the first one with an opinion decides.
+    :raises TypeError: for a model without its endpoint.
+    """
+
+    name = "SmithyModelClassifier"
+    priority: RetryClassifierPriority = RetryClassifierPriority.run_before(
+        RetryClassifierPriority.modeled_as_retryable_classifier()
+    )
+
+    def __init__(self, models: Iterable[SmithyEndpoint]) -> None:
+        self.models: tuple[SmithyEndpoint, ...] = tuple(models)
+        for model in self.models:
+            if not isinstance(model, SmithyEndpoint):
+                raise TypeError(f"{safe_repr(model)} does not know its endpoint: give model.for_endpoint(url)")
+
+    def vouch(self, request: PreparedRequest) -> Vouched | None:
+        """Tell what the first model that knows the request's operation says of it."""
+        method, url, headers = str(request.method).upper(), str(request.url), request.headers
+        for endpoint in self.models:
+            operation = endpoint.operation_for(method, url, headers, request.body)
+            if operation is not None:
+                return Vouched(operation.resendable_with(url, headers, request.body), operation.long_poll)
+        return None
+
+    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
+        """Judge by the error's code in the model."""
+        code = code_of(outcome)
+        if code is not None and outcome.request is not None:
+            for endpoint in self.models:
+                if endpoint.speaks_for(str(outcome.request.url)):
+                    verdict = endpoint.model.verdict_for(code, outcome.status)
+                    if not isinstance(verdict, NoActionIndicated):
+                        return verdict
+        return NO_ACTION

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 from urllib.parse import parse_qsl, unquote
 
-from .request_parts import parameters
+from .protocols import parameters
 
 Value = TypeVar("Value")
 

@@ -57,8 +57,8 @@ def test_every_pytest_fixture_is_in_the_reference():
 
 def test_every_aws_variable_is_in_the_reference():
     """Each environment variable of the AWS settings is on the page, and so is each key of a profile."""
-    source = (PACKAGE / "smithy" / "aws_settings.py").read_text(encoding="utf-8")
-    names = {*re.findall(r'"(AWS_\w+)"', source), *tables.aws_settings.KEYS}
+    source = (PACKAGE / "smithy" / "aws.py").read_text(encoding="utf-8")
+    names = {*re.findall(r'"(AWS_\w+)"', source), *tables.KEYS}
     assert set() == {name for name in names if f"`{name}`" not in page("environment.md")}
 
 

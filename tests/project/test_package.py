@@ -20,7 +20,7 @@ HOMES = {home: tuple(names.split()) for home, names in requests_smithy_retry._HO
 
 FEW_NEED = {
     *("_HOME.smithy.model", "_HOME.smithy.adaptive", "_HOME.smithy.rate_limiter", "_HOME.smithy.buckets"),
-    *("_HOME.smithy.aws_settings", "_HOME.features.redis", "_HOME.config.report"),
+    *("_HOME.features.redis", "_HOME.config.report"),
     *("configparser", "difflib", "gzip", "pickle", "platform", "uuid", "xml.parsers.expat"),
 }
 """Loaded by those alone who use it: parts of the package, and what the standard library has of the heavier kind."""

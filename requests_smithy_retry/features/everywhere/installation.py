@@ -36,7 +36,7 @@ class Installation:
     """The result of :func:`install`: the policy, and the strategy that all sessions share."""
 
     def __init__(self, adapter: RetryAdapter, mounted: str, told: Told | None = None) -> None:
-        from .reached import Reached
+        from .combined import Reached
 
         adapter.share_strategy()
         self.config: RetryConfig = adapter.retry_config
@@ -70,7 +70,7 @@ class Installation:
             self._count_own()
 
     def _count_own(self, by: int = 1) -> None:
-        from .reached import Kind
+        from .combined import Kind
 
         with _lock:
             self._reached.add(Kind("an adapter of requests' own"), self.config, by=by)
@@ -85,8 +85,7 @@ class Installation:
         from ...checks import is_first
         from ...errors import RetryConfigError, RetryConfigWarning
         from ...observing.log import log_left_alone
-        from .combined import Objection, objection
-        from .reached import NEVER, Kind
+        from .combined import NEVER, Kind, Objection, objection
 
         if not self.config.enabled:
             return

@@ -31,7 +31,7 @@ from ...observing.events import (
 from ...observing.listeners import RetryListener
 from ...urls import DEFAULT_PORTS
 from ...version import __version__
-from .labels import KNOWN_METHODS, MAX_VALUES, Labels, QuotaLevels
+from . import KNOWN_METHODS, MAX_VALUES, Labels, QuotaLevels
 
 NAME = "requests_smithy_retry"
 

@@ -19,7 +19,7 @@ except ImportError as _error:
 
 from ...observing.events import AfterAttempt, GaveUp, ObservedOperation, RetryScheduled, Succeeded, Throttled
 from ...observing.listeners import RetryListener
-from .labels import MAX_VALUES, Labels, QuotaLevels
+from . import MAX_VALUES, Labels, QuotaLevels
 
 PREFIX = "requests_smithy_retry"
 

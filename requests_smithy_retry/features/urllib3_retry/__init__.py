@@ -17,7 +17,7 @@ from ...core.line import UNLIMITED
 from ...core.strategy import RetryStrategy, StandardRetryStrategy
 from ...errors import RetryConfigError
 from ...wire.state import this_thread
-from .shown import INNER_RETRY, ShownRetry, refuse_own_max_retries, translate, with_translated
+from .shown import INNER_RETRY, OwnIncrement, ShownRetry, refuse_own_max_retries, translate, with_translated
 from .translation import SOURCE, TRANSLATED, OptionsRetry, changed_options, own_methods
 
 if TYPE_CHECKING:
@@ -57,8 +57,6 @@ class MaxRetries(Driver):
     def _own_listeners(self) -> tuple[Any, ...]:
         if self._shown is None or "increment" not in own_methods(self._shown.retry):
             return ()
-        from .increment import OwnIncrement  # few have one
-
         return (OwnIncrement(self._shown.retry),)
 
     def _show(self, shown: ShownRetry | None) -> None:

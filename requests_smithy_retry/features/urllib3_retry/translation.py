@@ -1,25 +1,141 @@
-"""A urllib3 ``Retry`` as options of ours (contract 4.2). Works with urllib3 1.26 and 2.x; pure but for one warning.
+"""A urllib3 ``Retry`` as options of ours, and as rules that no option can express (contract 4.2).
 
 Counts, methods and statuses are the user's; backoff in its shape, quota, body rules and the treatment of long hints
 are ours. docs/howto/move-from-urllib3-retry.md has every difference. The other way round, :class:`OptionsRetry`
-says options of ours in urllib3's words.
+says options of ours in urllib3's words. Works with urllib3 1.26 and 2.x; pure but for one warning.
 """
 
 from __future__ import annotations
 
+import enum
 import math
 import re
 import warnings
-from dataclasses import fields, replace
+from collections.abc import Collection
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import urllib3.exceptions as uex
 from urllib3.util.retry import Retry
 
+from ...classifiers.actions import NO_ACTION, RetryAction
+from ...classifiers.outcome import Outcome
+from ...classifiers.protocol import RetryClassifier, RetryClassifierPriority
+from ...classifiers.statuses import HttpStatusCodeClassifier, verdict_on_status
 from ...config.options import level_outside
 from ...config.retry_config import RetryConfig
+from ...core.backoff import ExponentialRetryBackoffStrategy
 from ...core.line import UNLIMITED, Terms
 from ...errors import RetryConfigError, RetryConfigWarning
-from .rules import FailureKind, Urllib3Rules
+from ...interruptions import causes
+
+
+class FailureKind(enum.Enum):
+    """The kinds of failure that urllib3 tells apart, each with a count of its own."""
+
+    CONNECT = "connect"
+    """No connection was made."""
+    READ = "read"
+    """The request was sent, in part at least, and no whole answer came."""
+    STATUS = "status"
+    """An answer came, and its status is to be retried."""
+    OTHER = "other"
+    """Anything else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Urllib3Rules:
+    """The rules of a translated ``Retry``."""
+
+    limits: tuple[tuple[FailureKind, int], ...] = ()
+    """The most retries after failures of one kind; a kind that is not named has no limit of its own."""
+    respect_retry_after: bool = True
+    backoff_jitter: float = 0.0
+    """The most seconds that are added to each delay, within ``max_backoff``."""
+    hinted_status_codes: frozenset[int] = frozenset()
+    """Statuses that are retried where the response has a ``Retry-After``."""
+
+    @property
+    def heeds_hints(self) -> bool:
+        """True if the waits that servers ask for are made."""
+        return self.respect_retry_after
+
+    def classifiers(self, codes: Collection[int]) -> tuple[RetryClassifier, ...]:
+        """Return the classifiers of statuses: they go by the status alone, as urllib3 does.
+
+        :param codes: the statuses that are retried.
+        """
+        own = HttpStatusCodeClassifier(codes, by_status_alone=True)
+        return (HintedStatusClassifier(self.hinted_status_codes), own) if self.hinted_status_codes else (own,)
+
+    def backoff(self, inner: ExponentialRetryBackoffStrategy) -> ExponentialRetryBackoffStrategy | JitteredBackoff:
+        """Return a backoff with the jitter of the ``Retry``."""
+        return JitteredBackoff(inner, self.backoff_jitter) if self.backoff_jitter else inner
+
+    def counted(
+        self, failures: tuple[FailureKind, ...], outcome: Outcome
+    ) -> tuple[tuple[FailureKind, ...], str | None]:
+        """Count a failure, and return all of them, with the sentence for a limit that one more retry would exceed."""
+        failures = (*failures, kind_of(outcome))
+        return failures, self.exceeded(failures)
+
+    def exceeded(self, kinds: tuple[FailureKind, ...]) -> str | None:
+        """Return the sentence for the limit that one more retry would exceed, or None."""
+        kind = kinds[-1]
+        for limited, most in self.limits:
+            if limited is kind and kinds.count(kind) > most:
+                return f"{most} retries after {kind.value} failures are allowed by the urllib3 Retry"
+        return None
+
+
+def kind_of(outcome: Outcome) -> FailureKind:
+    """Return the kind of failure that urllib3 would count an outcome as."""
+    if outcome.error is None:
+        return FailureKind.STATUS
+    for cause in causes(outcome.error):
+        if isinstance(cause, uex.ConnectTimeoutError):  # a refused connection and a failed look-up are such, too
+            return FailureKind.CONNECT
+        if isinstance(cause, (uex.ReadTimeoutError, uex.ProtocolError)):
+            return FailureKind.READ
+    return FailureKind.OTHER
+
+
+@dataclass(eq=False)
+class JitteredBackoff:
+    """Another backoff with a random amount on top, as urllib3's ``backoff_jitter`` asks, within its longest delay."""
+
+    inner: ExponentialRetryBackoffStrategy
+    jitter: float
+
+    def compute_next_backoff_delay(self, retry_attempt: int) -> float:
+        if retry_attempt <= 0:
+            return 0.0
+        delay = self.inner.compute_next_backoff_delay(retry_attempt)
+        return min(delay + self.inner.random() * self.jitter, self.inner.max_backoff)
+
+    def longest_delay(self, retry_attempt: int) -> float:
+        return min(self.inner.longest_delay(retry_attempt) + self.jitter, self.inner.max_backoff)
+
+
+class HintedStatusClassifier:
+    """Indicates a retry of the chosen statuses if the response has a ``Retry-After``; no opinion otherwise.
+
+    :param codes: the statuses.
+    """
+
+    name = "HintedStatusClassifier"
+    priority: RetryClassifierPriority = RetryClassifierPriority.run_before(HttpStatusCodeClassifier.priority)
+
+    def __init__(self, codes: Collection[int]) -> None:
+        self.codes: frozenset[int] = frozenset(codes)
+
+    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
+        """Judge by the status and the presence of the header."""
+        response = outcome.response
+        if response is None or response.status_code not in self.codes or "Retry-After" not in response.headers:
+            return NO_ACTION
+        return verdict_on_status(response.status_code)
+
 
 SOURCE = "max_retries"
 """The source that is named for the values of a translated ``Retry``."""

@@ -9,7 +9,7 @@ import pytest
 import requests
 
 from requests_smithy_retry import ErrorInBodyClassifier, ErrorKind, Outcome, RetryAction, RetryReason, retry_history
-from requests_smithy_retry.classifiers import in_body
+from requests_smithy_retry.classifiers import modeled
 from tests.support import Reply, scripted, send
 
 NOTHING = RetryAction.no_action_indicated()
@@ -78,7 +78,7 @@ def test_the_kind_is_the_programs_to_say() -> None:
 )
 def test_no_body_is_parsed_that_need_not_be(outcome: Outcome, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cheap looks come first."""
-    monkeypatch.setattr(in_body, "json", None)
+    monkeypatch.setattr(modeled, "json", None)
     assert NOTHING == verdict(outcome)
 
 

@@ -1,16 +1,12 @@
 """The entry point: what it does without its extra, and with bad usage."""
 
 import builtins
-import errno
-import io
-import os
 import subprocess
 import sys
 
 import pytest
 
 from requests_smithy_retry.cli import EXTRA, main
-from requests_smithy_retry.cli.group import COMMANDS, LazyGroup, run
 
 
 def outcome(call, capsys):
@@ -92,7 +88,7 @@ def test_help_names_every_command(capsys):
         for line in out.partition("Commands:")[2].partition("\n\n")[0].splitlines()
         if line.startswith("  ")
     ]
-    assert sorted([*COMMANDS, "run"]) == listed
+    assert ["config", "explain", "run"] == listed
 
 
 @pytest.mark.parametrize(
@@ -110,13 +106,6 @@ def test_bad_usage_says_what_is_wrong(arguments, said, capsys):
     assert said in err
 
 
-def test_a_command_is_imported_when_it_is_asked_for(capsys):
-    """A command that cannot be imported does not stand in the way of another."""
-    places = {"broken": "no.such.module:command", **COMMANDS}
-    status, out, _ = outcome(lambda: run(["config", "--help"], places), capsys)
-    assert (0, True) == (status, "Show the options that were set" in out)
-
-
 @pytest.mark.real_time
 def test_python_dash_m_is_the_same_command_line():
     """``python -m requests_smithy_retry`` runs the same commands."""
@@ -128,41 +117,3 @@ def test_python_dash_m_is_the_same_command_line():
     )
     assert (0, b"") == (done.returncode, done.stderr)
     assert b"requests-smithy-retry config [OPTIONS]" in done.stdout
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="it stands for a full disk")
-def test_a_full_disk_is_told_in_one_sentence():
-    """Where the output goes to a file that cannot be written, no traceback is shown."""
-    command = [sys.executable, "-m", "requests_smithy_retry", "config"]
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert (1, "requests-smithy-retry: the output cannot be written: No space left on device\n") == (
-        done.returncode,
-        done.stderr,
-    )
-
-
-@pytest.mark.parametrize(("number", "kind"), [(errno.ENOSPC, SystemExit), (errno.ENOENT, FileNotFoundError)])
-def test_another_error_of_the_system_is_a_bug(number, kind, monkeypatch):
-    """An error of the system other than a full disk is raised with its traceback."""
-    monkeypatch.setattr(sys, "stdout", io.StringIO())
-    monkeypatch.setattr(LazyGroup, "main", lambda *_, **__: raises(OSError(number, "oops")))
-    with pytest.raises(kind):
-        run([])
-
-
-@pytest.mark.parametrize("is_own", [True, False])
-def test_an_output_that_cannot_be_written_is_closed(is_own, monkeypatch):
-    """Python would write the rest at its end, and fail again; an output that is somebody else's stays open."""
-    output = io.StringIO()
-    monkeypatch.setattr(sys, "stdout", output)
-    if is_own:
-        monkeypatch.setattr(sys, "__stdout__", output)
-    monkeypatch.setattr(LazyGroup, "main", lambda *_, **__: raises(OSError(errno.ENOSPC, "full")))
-    with pytest.raises(SystemExit):
-        run([])
-    assert is_own == output.closed
-
-
-def raises(error):
-    raise error

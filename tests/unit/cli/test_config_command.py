@@ -9,16 +9,10 @@ pytest.importorskip("click")
 from click.testing import CliRunner
 
 from requests_smithy_retry.cli.config_command import config
-from requests_smithy_retry.cli.group import COMMANDS
 
 
 def run(*arguments, **environ):
     return CliRunner().invoke(config, list(arguments), env=environ)
-
-
-def test_it_is_one_of_the_commands():
-    """The group finds it by name."""
-    assert "requests_smithy_retry.cli.config_command:config" == COMMANDS["config"]
 
 
 def test_only_what_was_set_is_shown_unless_all_is_asked_for():

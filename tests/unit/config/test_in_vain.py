@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from requests_smithy_retry import PayoffTokenBucket, RetryConfig, TokenBucket
-from requests_smithy_retry.config.in_vain import InVain
+from requests_smithy_retry.config.report import InVain
 from requests_smithy_retry.features.redis import RedisQuota
 
 SHARED = "redis://127.0.0.1:1"

@@ -20,7 +20,7 @@ from requests_smithy_retry import (
 )
 from requests_smithy_retry.config.report import WorstCase
 from requests_smithy_retry.config.retry_config import OPTIONS
-from requests_smithy_retry.features.urllib3_retry.rules import Urllib3Rules
+from requests_smithy_retry.features.urllib3_retry.translation import Urllib3Rules
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.support import Reply, config_of, read_timeout, scripted, send
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from requests_smithy_retry.features.addresses.memory import (
+from requests_smithy_retry.features.addresses import (
     LONGEST_PERIOD,
     MOST_ADDRESSES,
     MOST_ORIGINS,

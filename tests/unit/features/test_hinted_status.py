@@ -6,7 +6,7 @@ import pytest
 
 from requests_smithy_retry import HttpStatusCodeClassifier, Outcome, RetryAction, default_classifiers
 from requests_smithy_retry.classifiers.protocol import priority_of
-from requests_smithy_retry.features.urllib3_retry.rules import HintedStatusClassifier, Urllib3Rules
+from requests_smithy_retry.features.urllib3_retry.translation import HintedStatusClassifier, Urllib3Rules
 from tests.support import config_of
 from tests.unit.classifiers.test_http_status import outcome_of
 

@@ -11,8 +11,8 @@ from requests.adapters import BaseAdapter, HTTPAdapter
 from urllib3.util.retry import Retry
 
 from requests_smithy_retry import RetryAdapter, install, mount, uninstall
+from requests_smithy_retry.features.everywhere.combined import MOST_KINDS, Kind, Reached
 from requests_smithy_retry.features.everywhere.installation import Installation, Told, install_later
-from requests_smithy_retry.features.everywhere.reached import MOST_KINDS, Kind, Reached
 
 mounting: Any = sys.modules["requests_smithy_retry.features.everywhere.installation"]
 

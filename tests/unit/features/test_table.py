@@ -35,7 +35,7 @@ def test_an_adapter_works_without_each(delete: Callable[[str], None], name: str)
         ("smithy.adaptive", "mode", "adaptive", "'standard' is allowed: no other is installed"),
         ("smithy.buckets", "quota", 500, "'payoff' or None is allowed: other quotas are not installed"),
         ("features.telemetry", "telemetry", ["log"], "none is installed"),
-        ("smithy.aws_settings", "aws_config", True, "False is allowed: the AWS settings were deleted"),
+        ("smithy.aws", "aws_config", True, "False is allowed: the AWS settings were deleted"),
         ("features.redis", "quota", "redis://host/0", "is allowed"),
         ("features.rate_limits", "pacing", object(), "is allowed"),
     ],

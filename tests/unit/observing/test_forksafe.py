@@ -13,7 +13,7 @@ from requests_smithy_retry import AdaptiveRetryStrategy, StandardRetryStrategy, 
 from requests_smithy_retry.core.quota import NO_QUOTA
 from requests_smithy_retry.core.scope import Scopes
 from requests_smithy_retry.features.everywhere import installation as install_module
-from requests_smithy_retry.features.telemetry.labels import Bounded, QuotaLevels
+from requests_smithy_retry.features.telemetry import Bounded, QuotaLevels
 from requests_smithy_retry.forksafe import renew_lock_after_fork
 from requests_smithy_retry.smithy.rate_limiter import ClientRateLimiter
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from requests.structures import CaseInsensitiveDict
 
-from requests_smithy_retry.smithy.request_parts import (
+from requests_smithy_retry.smithy.protocols import (
     body_text,
     header,
     json_member,

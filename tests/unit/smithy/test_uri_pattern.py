@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from requests_smithy_retry.smithy.request_parts import parameters, path_segments, split_target
+from requests_smithy_retry.smithy.protocols import parameters, path_segments, split_target
 from requests_smithy_retry.smithy.uri_pattern import Label, UriPattern, UriTable
 
 

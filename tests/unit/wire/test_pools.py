@@ -15,7 +15,7 @@ from urllib3.exceptions import EmptyPoolError
 
 from requests_smithy_retry import RetryAdapter
 from requests_smithy_retry.clock import Deadline
-from requests_smithy_retry.features.addresses.memory import AddressMemory
+from requests_smithy_retry.features.addresses import AddressMemory
 from requests_smithy_retry.testing import FaultServer
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.wire import private

@@ -1,4 +1,4 @@
-"""The memory of addresses (contract 14.5): of a name's addresses, those that failed lately are tried last.
+"""The addresses of a name that fail (contract 14.5): they are remembered, and tried last.
 
 An address is avoided for 30 s after a failure, then for twice as long each time it fails again, at most 300 s. When
 that time is over, one connection finds out whether the address is well; an answer below 500 clears it. None is ever
@@ -11,10 +11,18 @@ There is no lock: every change replaces one entry, and a change that another thr
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...clock import Clock
-from ...wire.peers import NoMemory
+from ..classifiers.outcome import Outcome
+from ..classifiers.transport_faults import is_timeout, is_transient
+from ..clock import Clock
+from ..core.port import Feature
+from ..wire.peers import NoMemory
+
+if TYPE_CHECKING:
+    from ..config.retry_config import RetryConfig
+    from ..core.driver import Call
+    from ..wire.peers import Peer
 
 FIRST_PERIOD = 30.0
 """The period in seconds for which an address is avoided after its first failure."""
@@ -175,3 +183,26 @@ def _avoided(faults: Mapping[str, Fault], addresses: Sequence[str], now: float) 
 def _shorten(entries: dict[str, Any], most: int) -> None:
     for key in list(entries)[: max(0, len(entries) - most)]:
         entries.pop(key, None)
+
+
+class Addresses(Feature):
+    """The hooks."""
+
+    def attempted(self, call: Call, outcome: Outcome, peer: Peer | None, tried: set[tuple[str, str]]) -> None:
+        """Have the memory of addresses know of a failure."""
+        if peer is None:
+            return
+        error, response = outcome.error, outcome.response
+        if error is not None and is_transient(error):
+            tried.add((peer.origin, peer.address))
+            # A kept connection may break because it was idle for too long, which is not the address's fault.
+            if is_timeout(error) or peer.since >= outcome.started:
+                peer.failed(type(error).__name__)
+        elif error is None and response is not None and response.status_code >= 500:
+            tried.add((peer.origin, peer.address))
+            peer.failed(str(response.status_code), answers=True)
+
+
+def feature(config: RetryConfig, clock: Clock) -> Addresses:
+    """Return the feature for a configuration."""
+    return Addresses()
