@@ -26,7 +26,7 @@ JUDGING: dict[str, Callable[[RetryConfig], object]] = {
 }
 """The features that take part in decisions, and whether a configuration asks for one."""
 SENDING: dict[str, Callable[[RetryConfig], object]] = {
-    "resume": lambda config: config.resume or config.listeners,
+    "resume": lambda _: True,
     "renewal": lambda config: config.on_unauthorized,
     "addresses": lambda _: True,
 }

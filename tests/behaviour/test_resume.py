@@ -337,6 +337,15 @@ def test_it_can_be_switched_off(stream: bool, how: str, monkeypatch: pytest.Monk
     assert {None} == set(shelf.asked)
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_block_can_switch_it_on(stream: bool) -> None:
+    """``retry_options(resume=True)`` is heeded where the adapter has ``resume=False``."""
+    shelf = Shelf(150_000)
+    with FaultServer(shelf) as server, session(resume=False) as made, retry_options(resume=True):
+        assert BODY == made.get(server.url, stream=stream, timeout=60).content
+    assert [None, "bytes=150000-"] == [asked and asked[:13] for asked in shelf.asked]
+
+
 def test_a_stall_breaks_off_and_goes_on() -> None:
     """A body that brings nothing for the read time-out goes on over another connection."""
     for stream in (False, True):
