@@ -76,6 +76,11 @@ class Call(NamedTuple):
     data: dict[str, Any]
     receives: Callable[[Response], object] | None = None
 
+    @property
+    def deadline(self) -> float | None:
+        """The moment on the adapter's clock by which any wait must end; None for no limit."""
+        return None if self.limits is None or self.limits.deadline is None else self.limits.deadline.at
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -410,7 +415,7 @@ class _Operation:
 
     def run(self, has_begun: bool) -> Response:
         """Take the machine's steps to the end, and hand over the last attempt's own response or exception."""
-        first, foreign, limits = None, self.foreign, self.call.limits
+        first, foreign = None, self.foreign
         if has_begun:
             first = self._outcome()
         elif foreign is None:
@@ -422,7 +427,7 @@ class _Operation:
             _Gates(self),
             tuple(mend for mend in [remedy(self.call) for remedy in self.plan.remedies] if mend is not None),
             None if foreign is None else foreign.judge,
-            0.0 if foreign is None else foreign.first_wait(None if limits is None else limits.at, self.began),
+            0.0 if foreign is None else foreign.first_wait(self.call.deadline, self.began),
         )
         answer: Any = None
         this_thread.tried = self.tried
@@ -436,13 +441,11 @@ class _Operation:
             del first, answer, steps
 
     def _context(self) -> Context:
-        call, scope, limits = self.call, self.scope, self.call.limits
+        call, scope = self.call, self.scope
         succeeded = self._succeeded if self.foreign is None else self.foreign.succeeded
         judged = tuple(partial(judge, call, scope) for judge in self.plan.judged)
-        deadline = None if limits is None else limits.at
-        return Context(
-            self.plan.policy, scope.quota, succeeded, call.options, deadline, display_scope(str(scope.name)), judged
-        )
+        name = display_scope(str(scope.name))
+        return Context(self.plan.policy, scope.quota, succeeded, call.options, call.deadline, name, judged)
 
     def _succeeded(self, *facts: Any) -> None:
         back: Back | None = self.scope.quota.succeeded(*facts)
@@ -620,7 +623,7 @@ class _Gates:
     def __iter__(self) -> Iterator[Gate]:
         call, foreign, driver = self._operation.call, self._operation.foreign, self._operation.driver
         if foreign is not None and hasattr(foreign.strategy, "send_permit"):
-            yield ForeignGate(foreign, None if call.limits is None else call.limits.at, driver.clock)
+            yield ForeignGate(foreign, call.deadline, driver.clock)
         for ask in self._operation.plan.gates:
             gate = ask(call, self._operation.scope)
             if gate is not None:

@@ -68,21 +68,6 @@ class RetryStrategy(Protocol):
 
 
 @runtime_checkable
-class SendPermits(Protocol):
-    """The optional ability to hold attempts back: asked before each one, after the backoff (contract 9)."""
-
-    def send_permit(self, *, token: Any, deadline: float | None, waited: float) -> object | None:
-        """Return None to permit the attempt, or an object whose ``rest(clock)`` waits before the next question.
-
-        :param token: the attempt's token.
-        :param deadline: the moment, on the strategy's clock, past which no wait may last; None: no deadline.
-        :param waited: seconds waited for this permit so far.
-        :raises RetryError: if there will be no permit in time.
-        """
-        ...
-
-
-@runtime_checkable
 class RetryToken(Protocol):
     """The token that a strategy issues for each attempt."""
 

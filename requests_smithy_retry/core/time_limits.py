@@ -46,15 +46,9 @@ class TimeLimits:
     _timeout: Any = None
 
     def __init__(self, config: RetryConfig, options: OperationOptions, clock: Clock) -> None:
-        seconds, given = config.operation_timeout, options.deadline
-        self.deadline: Deadline | None = None
-        if seconds is not None:
-            self.deadline = Deadline(clock.now() + seconds, clock)
-        if given is not None:
-            given = given if given.clock is clock else given.on(clock)
-            self.deadline = given if seconds is None else earliest(self.deadline, given)
-        self.at: float | None = None if self.deadline is None else self.deadline.at
-        """The operation's deadline on its clock; None: no deadline."""
+        given = None if options.deadline is None else options.deadline.on(clock)
+        self.deadline: Deadline | None = earliest(after(config.operation_timeout, clock), given)
+        """That of the operation, on its clock; None for no limit."""
         self.outer: Deadline | None = this_thread.deadline
         """The deadline of the operation around this one, in a generator that makes a body for instance."""
         self._clock = clock

@@ -88,7 +88,7 @@ class Mend:
     def __init__(self, renew: Renew, call: Call) -> None:
         self._renew = renew
         self._most = call.options.max_attempts or call.config.most_attempts
-        self._deadline = None if call.limits is None else call.limits.at
+        self._deadline = call.deadline
         self._is_used = False
 
     def __call__(self, outcome: Outcome, progress: Progress) -> Generator[Step, Any, Again | None]:

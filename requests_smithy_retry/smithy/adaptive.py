@@ -126,8 +126,7 @@ class Permits(Feature):
         limiter = self.strategy.limiter_of(scope)
         if not limiter.enabled:
             return None
-        deadline = None if call.limits is None else call.limits.at
-        return PermitGate(limiter, self.strategy.max_permit_wait, deadline, scope.name)
+        return PermitGate(limiter, self.strategy.max_permit_wait, call.deadline, scope.name)
 
     def received(self, driver: Driver, call: Call, request: PreparedRequest, response: Response, scope: Scope) -> None:
         """Count a success, before it is known whether its body is whole."""

@@ -166,7 +166,7 @@ class OneCall:
     def admit(self, waited: float, began: float) -> Steps:
         """Wait for room, unless that would take too long, or the server has asked for a shorter wait, which is over."""
         call, longest = self._call, self._call.config.max_retry_after
-        until = inf if call.limits is None or call.limits.at is None else call.limits.at
+        until = inf if call.deadline is None else call.deadline
         patience = patience_given(call.config, call.options)
         if patience is not None:
             longest, until = min(longest, patience), min(until, began + 2 * patience)
