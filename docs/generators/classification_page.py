@@ -17,6 +17,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.util.ssl_match_hostname import CertificateError
 
 from requests_smithy_retry import RetryAdapter, RetryIndicated, StopReason, retry_history
+from requests_smithy_retry.features.server_verdicts import WORDS
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.wire.refusals import ProxyRefusal
 from requests_smithy_retry.wire.state import this_thread
@@ -46,6 +47,9 @@ UNWRITTEN = (
 """Outcomes that come while a connection is made, before a byte of the request is written."""
 
 
+WORD = "By `ServerVerdictClassifier`, whatever `retry_status_codes` says."
+
+
 class _Scripted(HTTPAdapter):
     """Ends each attempt with the same exception or status, and then, once more, well."""
 
@@ -62,6 +66,7 @@ class _Scripted(HTTPAdapter):
         response = requests.Response()
         response.status_code, response.request, response._content = self.ending, request, b""
         response.connection = self
+        response.headers.update(self.said)
         return response
 
 
@@ -69,9 +74,10 @@ class _Adapter(RetryAdapter, _Scripted):
     pass
 
 
-def outcome_of(ending: Any, method: str, *, keyed: bool = False) -> tuple[bool, str, str]:
+def outcome_of(ending: Any, method: str, *, keyed: bool = False, said: Any = ()) -> tuple[bool, str, str]:
     """Return True if a request that ends so is sent again, with the verdict and the stop reason."""
     adapter = _Adapter(ending=ending, max_attempts=2, quota=500, clock=FakeClock())
+    adapter.said = said
     headers = {"Idempotency-Key": '"1"'} if keyed else None
     try:
         came: Any = adapter.send(requests.Request(method, URL, headers=headers).prepare())
@@ -204,12 +210,25 @@ def status_rows() -> list[str]:
     return [f"| {codes[0]}{f'–{codes[-1]}' if len(codes) > 1 else ''} | {' | '.join(fate)} |" for codes, fate in fates]
 
 
+def word_rows() -> list[str]:
+    """One row for each thing that a server may say."""
+    rows, answers = [], ((400, "GET"), (503, "GET"), (503, "POST"))
+    for word in WORDS:
+        said = {word.header: word.example}
+        fates = [outcome_of(status, method, said=said) for status, method in answers]
+        verdicts = [f"{verdict.partition(' (')[0]}: {yes(again)}" for again, verdict, _ in fates]
+        rows.append(f"| {word.header}: {word.example} | {' | '.join(verdicts)} | {word.source} |")
+    return rows
+
+
 def build() -> str:
     """The page."""
     head = "| --- | --- | --- | --- | --- |"
     parts: list[Callable[[], list[str]]] = [
         lambda: ["## Statuses\n", "| status | verdict | GET | POST | POST with a key | why not |", f"{head} --- |"],
         status_rows,
+        lambda: [f"\n## A server's own word\n\n{WORD}\n", "| header | GET: 400 | GET: 503 | POST: 503 | by |", head],
+        word_rows,
         lambda: ["\n## Faults of the wire, as `requests` raises them\n"],
         lambda: ["| outcome | verdict | GET | POST | why not |", head],
         lambda: exception_rows(iter(wrapped().items())),

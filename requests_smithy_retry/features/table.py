@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 JUDGING: dict[str, Callable[[RetryConfig], object]] = {
     "..smithy.aws": lambda _: True,
+    "server_verdicts": lambda _: True,
     "rate_limits": lambda config: config.heeds_hints,
 }
 """The features that take part in decisions, and whether a configuration asks for one."""

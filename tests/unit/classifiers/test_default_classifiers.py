@@ -10,6 +10,7 @@ NAMES = [
     "IdempotencyKeyClassifier",
     "UsedUpLimitClassifier",
     "AwsErrorCodeClassifier",
+    "ServerVerdictClassifier",
     "SmithyModelClassifier",
     "ModeledAsRetryableClassifier",
     "TransientErrorClassifier",

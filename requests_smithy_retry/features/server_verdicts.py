@@ -1,0 +1,99 @@
+"""A server's own word on a retry (contract 3.4): "no" forbids it, "yes" indicates it, "slow down" makes it wait."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+from ..classifiers.actions import NO_ACTION, ErrorKind, RetryAction, RetryIndicated
+from ..classifiers.outcome import Outcome
+from ..classifiers.protocol import RetryClassifier, RetryClassifierPriority
+from ..clock import Clock
+from ..config.retry_config import RetryConfig
+from ..core.port import Feature
+
+
+class Says(enum.Enum):
+    """The meaning of a header."""
+
+    NO = "no"
+    SLOW_DOWN = "slow down"
+    YES = "yes"
+
+
+class Word(NamedTuple):
+    """A header by which a server says whether to send a request again.
+
+    :param means: given the value in lower case, returns its meaning, or None.
+    :param example: a value.
+    :param source: defines it.
+    """
+
+    header: str
+    means: Callable[[str], Says | None]
+    example: str
+    source: str
+
+
+_flag: Callable[[str], Says | None] = {"true": Says.YES, "false": Says.NO}.get
+
+
+def _dropped(_: str) -> Says:
+    """Envoy dropped the request, and does not retry it at once itself. Its client may, after a while."""
+    return Says.SLOW_DOWN
+
+
+def _pushed_back(value: str) -> Says | None:
+    return Says.NO if re.fullmatch("-0*[1-9][0-9]*", value) else None
+
+
+WORDS = (
+    Word("x-should-retry", _flag, "false", "the SDKs of OpenAI and Anthropic"),
+    Word("x-should-retry", _flag, "true", "the same"),
+    Word("stripe-should-retry", _flag, "false", "Stripe, error handling"),
+    Word("stripe-should-retry", _flag, "true", "the same"),
+    Word("grpc-retry-pushback-ms", _pushed_back, "-1", "gRPC proposal A6"),
+    Word("x-envoy-overloaded", _dropped, "true", "Envoy, HTTP router filter"),
+    Word("x-envoy-ratelimited", _dropped, "true", "Envoy, HTTP router filter"),
+)
+"""The table; a header is there for each of its meanings."""
+
+
+class ServerVerdictClassifier:
+    """Goes by what the server itself says of a retry, also where it says several things: the first of :class:`Says`."""
+
+    name = "ServerVerdictClassifier"
+    priority: RetryClassifierPriority = RetryClassifierPriority.run_after(
+        RetryClassifierPriority.aws_error_code_classifier()
+    )
+
+    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
+        """Judge by the headers. "Yes" leaves a retry that is indicated as it is; "slow down" changes its kind."""
+        if outcome.response is None:
+            return NO_ACTION
+        headers = outcome.response.headers
+        said = {word.means(str(headers[word.header]).strip().lower()): word for word in WORDS if word.header in headers}
+        if Says.NO in said:
+            return RetryAction.retry_forbidden(f"the server said so ({said[Says.NO].header})")
+        if isinstance(previous, RetryIndicated):
+            is_dropped = Says.SLOW_DOWN in said and previous.reason.kind is not ErrorKind.THROTTLING
+            return RetryIndicated(replace(previous.reason, kind=ErrorKind.THROTTLING)) if is_dropped else NO_ACTION
+        if Says.YES not in said:
+            return NO_ACTION
+        return RetryAction.client_error() if outcome.response.status_code < 500 else RetryAction.server_error()
+
+
+class ServerVerdicts(Feature):
+    """The classifier, as one of the default ones."""
+
+    def classifiers(self, config: RetryConfig) -> tuple[RetryClassifier, ...]:
+        """Return it. A urllib3 ``Retry`` says itself what is retried."""
+        return (ServerVerdictClassifier(),) if config.rules is None else ()
+
+
+def feature(config: RetryConfig, clock: Clock) -> ServerVerdicts:
+    """Return the feature for a configuration."""
+    return ServerVerdicts()
