@@ -63,8 +63,9 @@ def _no_real_sleep(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture(autouse=True)
 def _nothing_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have each test be warned of a variable, whichever test was warned of it before."""
-    monkeypatch.setattr("requests_smithy_retry.config.options._warned", {})
+    """Have each test be warned, whichever test was warned of the same before."""
+    for module in ("config.options", "core.time_limits"):
+        monkeypatch.setattr(f"requests_smithy_retry.{module}._warned", {})
 
 
 @pytest.fixture(autouse=True)

@@ -23,7 +23,7 @@ from requests_smithy_retry import (
     mount,
     retry_history,
 )
-from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.testing import FakeClock
 from tests.support import ScriptedAdapter, prepare, reset_error, scripted, send, session_with
 
 WAYS = {"copy": copy.copy, "deepcopy": copy.deepcopy, "pickle": lambda item: pickle.loads(pickle.dumps(item))}

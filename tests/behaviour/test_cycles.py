@@ -15,7 +15,7 @@ import requests
 import urllib3.util.connection
 
 from requests_smithy_retry import RetryAdapter, RetryListener
-from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.testing import FakeClock
 from tests.faults import CutBody, CutHead, FaultServer, Reply, ResetAfterRequest
 from tests.support import scripted, send
 

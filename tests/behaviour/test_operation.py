@@ -26,8 +26,7 @@ from requests_smithy_retry import (
 )
 from requests_smithy_retry.core import driver
 from requests_smithy_retry.core.replay import BodyChanged
-from requests_smithy_retry.testing import CutBody, FaultServer, Reply, refusing_port
-from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.testing import CutBody, FakeClock, FaultServer, Reply, refusing_port
 from tests.support import URL, ScriptedAdapter, ScriptedTransport, prepare, reset_error, scripted, send, session_with
 from tests.support import Reply as Scripted
 from tests.unit.wire.support import nothing_left

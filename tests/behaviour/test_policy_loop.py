@@ -29,7 +29,7 @@ from requests_smithy_retry.policy import (
     acquire_token,
     retry,
 )
-from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.testing import FakeClock
 from tests.unit.classifiers.test_modeled import Info
 
 AGAIN = RetryDirective.RetryError(RetryErrorType.ServerSide)

@@ -19,9 +19,8 @@ from requests_smithy_retry import (
     classifier,
     retry_history,
 )
-from requests_smithy_retry.testing import FaultServer
+from requests_smithy_retry.testing import FakeClock, FaultServer
 from requests_smithy_retry.testing import Reply as FaultReply
-from requests_smithy_retry.testing.clock import FakeClock
 from tests.support import Reply, scripted, send
 
 PENDING = Reply(202)

@@ -15,7 +15,7 @@ import requests.exceptions as rex
 from requests.adapters import HTTPAdapter
 
 from requests_smithy_retry import RetryAdapter, StandardRetryStrategy, StopReason, mount, retry_history
-from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.testing import FakeClock
 from tests.faults import (
     AnswerBeforeUpload,
     BadChunkSize,

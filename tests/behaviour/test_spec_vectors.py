@@ -26,7 +26,7 @@ from requests_smithy_retry import (
     retry_history,
     retry_options,
 )
-from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.testing import FakeClock
 from requests_smithy_retry.urls import scope_of
 from tests.support import URL, Reply, ScriptedAdapter, pin_random, read_timeout, reset_error, scripted, send
 

@@ -7,13 +7,10 @@ import requests
 import responses
 import vcr
 from requests_toolbelt import MultipartEncoder
-from requests_toolbelt.adapters.host_header_ssl import HostHeaderSSLAdapter
-from requests_toolbelt.adapters.source import SourceAddressAdapter
 from responses import matchers
 
 from requests_smithy_retry import RetryAdapter, StopReason, retry_history
-from requests_smithy_retry.testing import FaultServer, Reply, retries_disabled
-from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.testing import FakeClock, FaultServer, Reply, retries_disabled
 from tests.support import URL, session_with
 
 
@@ -29,17 +26,6 @@ def test_responses_sees_every_attempt():
     responses.get(URL, json={"a": 1}, match=[matchers.query_param_matcher({"b": "c"})])
     assert {"a": 1} == session().get(URL, params={"b": "c"}).json()
     assert 3 == len(responses.calls)
-
-
-@responses.activate
-def test_responses_ends_as_scripted():
-    """When every answer is bad, the last one is returned, whole."""
-    for number in range(3):
-        responses.get(URL, status=503, body=f"answer {number}", headers={"Retry-After": str(number)})
-    client = session(max_attempts=3)
-    response = client.get(URL)
-    assert (503, "answer 2") == (response.status_code, response.text)
-    assert [0.05, 1] == client.get_adapter(URL).clock.sleeps
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -138,32 +124,6 @@ def test_httpserver_sees_every_attempt(httpserver):
         httpserver.expect_ordered_request("/x").respond_with_data(str(status), status=status)
     assert "200" == session().get(httpserver.url_for("/x")).text
     httpserver.check_assertions()
-
-
-class Bound(RetryAdapter, SourceAddressAdapter):
-    """Toolbelt's adapter behind ours."""
-
-
-class BoundInFront(SourceAddressAdapter, RetryAdapter):
-    """Toolbelt's adapter in front of ours."""
-
-
-class Named(RetryAdapter, HostHeaderSSLAdapter):
-    """An adapter of toolbelt's that has a ``send`` of its own."""
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_toolbelts_adapters_mix_in(stream):
-    """Mixed in by class, on either side, an adapter of toolbelt's keeps its effect and ours retries."""
-    with FaultServer([Reply(503), Reply(200)] * 3) as server:
-        for client in (
-            session(Bound, source_address=("127.0.0.1", 0)),
-            session_with(BoundInFront("127.0.0.1", clock=FakeClock())),
-            session(Named),
-        ):
-            with client:
-                assert 200 == client.get(server.url, stream=stream).status_code
-        assert 6 == len(server.requests)
 
 
 def test_a_multipart_encoder_is_sent_once():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import ssl
 from pathlib import Path
@@ -16,17 +15,12 @@ from urllib3.exceptions import NewConnectionError
 from urllib3.util.retry import Retry
 
 from requests_smithy_retry import (
-    ErrorKind,
-    RetryAction,
     RetryAdapter,
     RetryConfigError,
-    RetryListener,
-    classifier,
-    retry_options,
 )
 from requests_smithy_retry.testing import FakeClock
 from requests_smithy_retry.testing import ScriptedReply as Scripted
-from tests.faults import CloseAfterRequest, FaultServer, Reply, refusing_port
+from tests.faults import FaultServer, Reply, refusing_port
 from tests.support import scripted, send, session_with
 
 pytestmark = pytest.mark.real_time
@@ -79,15 +73,6 @@ class TestDifferences:
         retry = Retry(2, status_forcelist=[503], allowed_methods=["get"])
         assert (1, 3) == (counted(HTTPAdapter(max_retries=retry), Reply(503)), counted(ours(retry), Reply(503)))
 
-    def test_a_text_of_methods_and_a_single_status(self):
-        """The text is looked into; the status breaks urllib3."""
-        text = Retry(2, status_forcelist=[503], allowed_methods="GET")
-        assert (3, 3) == (counted(HTTPAdapter(max_retries=text), Reply(503)), counted(ours(text), Reply(503)))
-        single = Retry(2, status_forcelist=503)
-        with pytest.raises(TypeError):
-            counted(HTTPAdapter(max_retries=single), Reply(503))
-        assert 3 == counted(ours(single), Reply(503))
-
     def test_an_untrusted_certificate(self):
         """An untrusted certificate costs one handshake here, and four with urllib3's retries."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -99,44 +84,6 @@ class TestDifferences:
                     session_with(adapter).get(server.url)
                 handshakes.append(server.connections)
         assert [4, 1] == handshakes
-
-    @pytest.mark.parametrize(("raises", "expected"), [(False, [(2, 1), (2, 2)]), (True, [(2, 1), (1, 1)])])
-    def test_build_response(self, raises, expected):
-        """Called for each attempt; one that raises ends the operation."""
-        built, found = [], []
-
-        class Building:
-            def build_response(self, request: Any, raw: Any) -> Any:
-                response = super().build_response(request, raw)  # type: ignore[misc]
-                built.append(response.status_code)
-                if raises:
-                    response.raise_for_status()
-                return response
-
-        for base in (HTTPAdapter, RetryAdapter):
-            built.clear()
-            adapter = type("Own", (Building, base), {})(max_retries=Retry(3, status_forcelist=[503]))
-            with FaultServer([Reply(503)], default=Reply(200)) as server:
-                try:
-                    session_with(adapter).get(server.url)
-                except requests.HTTPError:
-                    assert raises
-                found.append((len(server.requests), len(built)))
-        assert expected == found
-
-    def test_the_log(self, caplog):
-        """The logger and the levels are others."""
-
-        def records(adapter: HTTPAdapter) -> list[tuple[str, int]]:
-            caplog.set_level(logging.INFO)
-            caplog.clear()
-            with FaultServer(default=CloseAfterRequest()) as server, pytest.raises(requests.ConnectionError):
-                session_with(adapter).get(server.url)
-            return [(record.name, record.levelno) for record in caplog.records]
-
-        assert [("urllib3.connectionpool", logging.WARNING)] == records(HTTPAdapter(max_retries=Retry(1)))
-        own = "requests_smithy_retry"
-        assert [(own, logging.INFO), (own, logging.WARNING)] == records(ours(Retry(1)))
 
     def test_the_error_of_a_status(self):
         """Both errors have the same type and reason; ours has the response, and no query."""
@@ -167,65 +114,6 @@ class TestOverriddenMethods:
             with pytest.raises(RetryConfigError, match=f"Own overrides {name}"):
                 RetryAdapter(max_retries=kind(3))
         assert f"`{name}`" in PAGE or name in ("_sleep_backoff",)
-
-    def test_giving_up_at_once(self):
-        """``increment`` that raises: a classifier that forbids."""
-
-        @classifier
-        def final(outcome):
-            return RetryAction.retry_forbidden("it is final") if outcome.status == 503 else None
-
-        adapter = scripted(503, max_retries=Retry(3, status_forcelist=[503]), classifiers=[final])
-        assert 503 == send(adapter).status_code
-
-    def test_other_headers_for_each_attempt(self):
-        """``increment`` that sets them: a listener."""
-
-        class Stamp(RetryListener):
-            def before_attempt(self, event):
-                event.request.headers["X-Attempt"] = str(event.number)
-
-        adapter = scripted(503, 503, 200, listeners=[Stamp()])
-        send(adapter)
-        assert ["1", "2", "3"] == [item.headers["X-Attempt"] for item in adapter.sent]
-
-    def test_a_403_that_is_a_rate_limit(self):
-        """``is_retry`` that looks at headers: a classifier."""
-
-        @classifier
-        def limited(outcome):
-            if outcome.status == 403 and "X-Limit" in outcome.response.headers:
-                return RetryAction.retryable_error_with_explicit_delay(ErrorKind.THROTTLING, 3)
-            return None
-
-        adapter = scripted(
-            Scripted(403, {"X-Limit": "0"}), 403, max_retries=Retry(3, status_forcelist=[503]), classifiers=[limited]
-        )
-        assert (403, 2, [3]) == (send(adapter).status_code, len(adapter.sent), adapter.clock.sleeps)
-
-    def test_not_after_an_exception(self):
-        """``_is_connection_error``: a classifier that looks at ``outcome.error``."""
-
-        @classifier
-        def refused(outcome):
-            return RetryAction.retry_forbidden("it is down") if outcome.error is not None else None
-
-        adapter = scripted(requests.ConnectionError(), max_retries=Retry(3), classifiers=[refused])
-        with pytest.raises(requests.ConnectionError):
-            send(adapter)
-
-    def test_a_post_for_one_call(self):
-        """``_is_method_retryable``: ``retry_options(idempotent=True)``."""
-        adapter = scripted(503, 200, max_retries=Retry(3, status_forcelist=[503]))
-        with retry_options(idempotent=True):
-            assert 200 == send(adapter, "POST", data=b"x").status_code
-
-    def test_a_long_hint_ends_it(self):
-        """``get_retry_after`` that fails fast: ``max_retry_after``."""
-        adapter = scripted(
-            Scripted(503, {"Retry-After": "21"}), max_retries=Retry(3), raise_on_status=False, max_retry_after=20
-        )
-        assert (503, []) == (send(adapter).status_code, adapter.clock.sleeps)
 
     def test_the_pages_own_code(self):
         """Fibonacci's waits, and a long hint that is shortened."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from configparser import ConfigParser
 from pathlib import Path
 from typing import Any
 
@@ -134,14 +133,3 @@ def test_loading_the_plugin_imports_nothing(pytester: pytest.Pytester) -> None:
         check=False,
     )
     assert "1 passed" in run.stdout, run.stdout + run.stderr
-
-
-def test_pytest_finds_the_plugin() -> None:
-    """The entry point and the module are declared, under one name, so that naming it twice is no error."""
-    config = ConfigParser()
-    config.read(ROOT / "setup.cfg")
-    assert "requests_smithy_retry_pytest" == config["options"]["py_modules"].strip()
-    assert (
-        "requests_smithy_retry_pytest = requests_smithy_retry_pytest"
-        == config["options.entry_points"]["pytest11"].strip()
-    )

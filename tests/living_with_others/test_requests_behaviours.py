@@ -8,8 +8,8 @@ import requests
 import trustme
 from requests.auth import HTTPDigestAuth
 
-from requests_smithy_retry import RetryAdapter, install, retry_history, retry_options, uninstall
-from tests.faults import FaultProxy, FaultServer, Reply, Stall
+from requests_smithy_retry import RetryAdapter, install, retry_history, uninstall
+from tests.faults import FaultProxy, FaultServer, Reply
 
 pytestmark = pytest.mark.real_time
 
@@ -87,23 +87,6 @@ def test_uploads_are_whole(session):
         assert b"content" in bodies[5]
 
 
-def test_streamed_answers_are_unread(session):
-    """With stream=True the body is the caller's to read, piece by piece."""
-    with FaultServer([Reply(503), Reply(200, body=b"0123456789")]) as server:
-        with session.get(server.url, stream=True) as response:
-            assert not response._content_consumed
-            assert [b"0123", b"4567", b"89"] == list(response.iter_content(4))
-        assert 2 == len(server.requests)
-
-
-def test_hooks_see_one_response_per_operation(session):
-    """A response hook is called with the last response, whose history can be looked at."""
-    seen = []
-    with FaultServer([Reply(503), Reply(200)]) as server:
-        session.get(server.url, hooks={"response": lambda response, **_: seen.append(response)})
-    assert [(200, 2)] == [(response.status_code, len(retry_history(response).attempts)) for response in seen]
-
-
 def test_a_proxy_is_used(session):
     """Requests go by way of the session's proxy, and so do their retries."""
     with FaultServer([Reply(503), Reply(200)]) as server, FaultProxy() as proxy:
@@ -127,17 +110,3 @@ def test_tls_is_verified(session, tmp_path):
             session.get(server.url)
         assert 1 == len(retry_history(caught.value).attempts)
         assert 2 == len(server.requests)
-
-
-def test_timeouts_are_those_of_the_caller(session):
-    """A read timeout is raised as such."""
-    with FaultServer(default=Stall("status")) as server, pytest.raises(requests.ReadTimeout), retry_options(patience=0):
-        session.get(server.url, timeout=0.05)
-
-
-def test_a_session_can_be_used_after_it_was_closed(session):
-    """A closed session can send again, as in requests."""
-    with FaultServer() as server:
-        session.get(server.url)
-        session.close()
-        assert 200 == session.get(server.url).status_code

@@ -13,11 +13,10 @@ from typing import Any
 import pytest
 import requests
 from requests.adapters import HTTPAdapter
+from urllib3.response import GzipDecoder
 
 from requests_smithy_retry import Outcome, RetryAction, RetryAdapter, SdkHeaders, classifier, retry_history
-from requests_smithy_retry.testing import CutBody, FaultServer, Reply
-from requests_smithy_retry.testing.clock import FakeClock
-from requests_smithy_retry.wire.decoding import BOUNDED
+from requests_smithy_retry.testing import CutBody, FakeClock, FaultServer, Reply
 
 pytestmark = pytest.mark.real_time
 
@@ -43,11 +42,9 @@ def seen_by_hooks(adapter: HTTPAdapter, url: str, method: str = "GET", **options
         return [*found, response.status_code, response.content, [hop.content for hop in response.history]]
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"operation_timeout": 9}, {"mode": "adaptive"}, {"listeners": [SdkHeaders()]}], ids=",".join
-)
+@pytest.mark.parametrize("options", [{}, {"operation_timeout": 9, "listeners": [SdkHeaders()]}], ids=",".join)
 @pytest.mark.parametrize("framing", ["length", "chunked", "close"])
-@pytest.mark.parametrize("status", [200, 206, 302, 400, 401, 407, 503])
+@pytest.mark.parametrize("status", [200, 302, 401, 503])
 def test_a_hook_finds_the_socket_and_an_unread_body(status: int, framing: str, options: dict[str, Any]) -> None:
     """A hook finds the same socket and unread body as with a plain adapter, whether the connection is kept or not."""
     reply = Reply(status, {"Location": "/there"}, WHY, framing=framing)
@@ -163,7 +160,9 @@ class Ticking(FakeClock):
         return super().now()
 
 
-@pytest.mark.skipif(not BOUNDED, reason="this urllib3 decodes a buffer in one go")
+@pytest.mark.skipif(
+    "max_length" not in GzipDecoder.decompress.__code__.co_varnames, reason="this urllib3 decodes a buffer in one go"
+)
 @pytest.mark.parametrize("status", [200, 404])
 @pytest.mark.parametrize("hooks", [{}, {"response": lambda response, **_: None}], ids=["no hook", "hook"])
 def test_decoding_ends_by_the_deadline(status: int, hooks: dict[str, Callable[..., Any]]) -> None:

@@ -79,9 +79,7 @@ class TestGevent:
         program = """
 from gevent import monkey; monkey.patch_all()
 import gevent, requests, sys, time
-from requests_smithy_retry import retry_options
-from requests_smithy_retry import TokenBucket, mount
-from requests_smithy_retry.config.retry_options import current_options
+from requests_smithy_retry import TokenBucket, mount, retry_history, retry_options
 
 def together(session, path):
     begun = time.monotonic()
@@ -98,7 +96,8 @@ assert statuses == [200] * 40 and took < 30, (statuses, took)  # with on_empty="
 def options(number):
     with retry_options(max_attempts=number):
         gevent.sleep(0.01)
-        return current_options.get().max_attempts
+        answer = mount(requests.Session(), initial_backoff=0).get(f"{sys.argv[1]}/down")
+        return len(retry_history(answer).attempts)
 jobs = [gevent.spawn(options, number) for number in (1, 2, 3)]
 gevent.joinall(jobs)
 assert [job.value for job in jobs] == [1, 2, 3]
@@ -124,12 +123,12 @@ assert time.monotonic() - begun < 100
             if kind in ("hint", "quota") and request.path in failed:
                 return Reply(200)
             failed.add(request.path)
-            hints = {"hint": {"retry-after-ms": "1000"}, "quota": {}, "minute": {"Retry-After": "60"}}
+            hints = {"hint": {"retry-after-ms": "1000"}, "quota": {}, "down": {}, "minute": {"Retry-After": "60"}}
             return Stall() if kind == "stall" else Reply(503, hints[kind])
 
         with FaultServer(once) as server:
             assert "False\nTrue\nTrue\n" == run("-c", program, server.url, cwd=tmp_path)
-            assert 2 * 80 <= len(server.requests) <= 2 * 80 + 3
+            assert 2 * 80 + 6 <= len(server.requests) <= 2 * 80 + 9
 
     def test_run_beneath_its_own_launcher(self, tmp_path, tls):
         """A program that is not changed has both: it is patched, and it retries."""

@@ -14,7 +14,6 @@ import requests
 import urllib3
 
 from requests_smithy_retry import RetryConfigWarning, StopReason, mount, retry_history
-from requests_smithy_retry.core import time_limits
 from tests.faults import (
     DEFAULT_BODY,
     CloseAfterRequest,
@@ -114,9 +113,8 @@ def test_threads_share_a_session() -> None:
     assert [200] * 160 == came
 
 
-def test_a_deadline_is_refused_aloud_and_bounds_each_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deadline_is_refused_aloud_and_bounds_each_wait() -> None:
     """One warning in a process names the package; a server that says nothing is left in time."""
-    monkeypatch.setattr(time_limits, "_warned", {})
     with FaultServer(Stall("status")) as server, session(operation_timeout=0.3) as made:
 
         def late() -> None:

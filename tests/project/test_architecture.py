@@ -163,12 +163,6 @@ def test_only_the_driver_waits():
     assert WAITS == breaches(waits, in_kit=False)
 
 
-def test_the_driver_sleeps_in_one_place():
-    """One line calls ``clock.sleep``."""
-    texts = [text for text, _, _ in calls(PACKAGE / "core" / "driver.py")]
-    assert 1 == texts.count("self.driver.clock.sleep")
-
-
 def test_what_decides_has_no_effects():
     """It imports no clock, no lock, no socket and no ``requests``."""
     found = {name: roots(PACKAGE / f"{name}.py") & EFFECTS | upper(name) for name in PURE}
@@ -198,14 +192,6 @@ def test_the_strategy_layer_knows_no_http_library():
     assert "[]" == done.stdout.strip()
 
 
-def test_the_strategy_layer_can_be_driven_without_an_adapter():
-    """A strategy, driven by hand with a plain exception, decides (contract 1)."""
-    strategy = requests_smithy_retry.StandardRetryStrategy()
-    token = strategy.acquire_initial_retry_token()
-    with pytest.raises(requests_smithy_retry.RetryError):
-        strategy.refresh_retry_token_for_retry(token_to_renew=token, error=KeyError())
-
-
 def layer_of(name: str) -> int:
     """The layer of a module, or of the room that it is in."""
     parts = name.split("/")
@@ -232,32 +218,6 @@ def test_the_table_names_every_room():
     named = [unit for layer in LAYERS for unit in layer]
     assert sorted(UNITS) == sorted(name for name in named if "/" not in name)
     assert [] == [name for name in named if "/" in name and not (is_own(name) or is_own(f"{name}/__init__"))]
-
-
-def test_the_top_level_is_small():
-    """The package has 16 modules at most beside the rooms."""
-    assert len(list(PACKAGE.glob("*.py"))) <= 16
-
-
-def test_modules_form_no_cycle():
-    """At import time, no module imports itself by way of others."""
-    graph = {}
-    for path in modules():
-        name = "requests_smithy_retry." + name_of(path).removesuffix(".py").replace("/", ".")
-        graph[name.removesuffix(".__init__")] = top_level_imports(path)
-    done: set[str] = set()
-
-    def visit(name: str, trail: tuple[str, ...]) -> None:
-        assert name not in trail, " -> ".join([*trail, name])
-        if name in done or name not in graph:
-            return
-        for other in sorted(graph[name]):
-            if other != "requests_smithy_retry":
-                visit(other, (*trail, name))
-        done.add(name)
-
-    for name in sorted(graph):
-        visit(name, ())
 
 
 def imported(path: Path) -> set[str]:
@@ -292,33 +252,6 @@ def test_nothing_is_tied_into_a_circle_without_a_reason() -> None:
             list(graphlib.TopologicalSorter({**graph, tie[0]: {*graph[tie[0]], tie[1]}}).static_order())
 
 
-def top_level_imports(path: Path) -> set[str]:
-    source = ast.parse(path.read_text())
-    nodes = [node for node in source.body if isinstance(node, ast.Import | ast.ImportFrom)]
-    parts = ["requests_smithy_retry", *path.relative_to(PACKAGE).with_suffix("").parts]
-    found: set[str] = set()
-    for node in nodes:
-        if isinstance(node, ast.ImportFrom):
-            base = ".".join(parts[: -node.level]) if node.level else ""
-            target = ".".join(filter(None, [base, node.module]))
-            is_package = (PACKAGE.parent / target.replace(".", "/")).is_dir()
-            inside = {f"{target}.{alias.name}" for alias in node.names}
-            found |= {name for name in inside if is_module(name)} if is_package else {target}
-            if is_package and not all(is_module(name) for name in inside):
-                found.add(target)
-    return found - {"requests_smithy_retry." + name_of(path).removesuffix(".py").replace("/", ".")}
-
-
-def is_module(name: str) -> bool:
-    base = PACKAGE.parent / name.replace(".", "/")
-    return base.is_dir() or base.with_suffix(".py").is_file()
-
-
-def test_a_module_says_what_it_is():
-    """Each module has a docstring."""
-    assert [] == [name_of(path) for path in modules() if not ast.get_docstring(ast.parse(path.read_text()))]
-
-
 PUBLIC = ("", ".testing", ".policy", ".smithy", ".features.redis", ".prometheus", ".otel")
 
 
@@ -341,11 +274,6 @@ def public_items() -> Iterator[tuple[str, object]]:
 def test_a_public_name_is_documented():
     """A public name has a docstring of its own or inherits that of the name it overrides."""
     assert [] == [name for name, item in public_items() if not inspect.getdoc(item)]
-
-
-def test_the_version_is_one():
-    """The version begins with three numbers."""
-    assert re.fullmatch(r"\d+\.\d+\.\d+\S*", requests_smithy_retry.__version__)
 
 
 def test_importing_reads_no_environment_and_opens_nothing():

@@ -44,26 +44,11 @@ def test_every_block_is_on_a_page_and_every_result_is_read():
     assert [] == [by for by in modules if not (DOCS.parent / "benchmarks" / f"{by}.py").exists()]
 
 
-def test_every_picture_is_shown_by_a_page():
-    """A picture that no page shows is not kept."""
-    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
-    pictures = [*DOCS.rglob("*.png"), *DOCS.rglob("*.svg")]
-    assert pictures
-    assert [] == [picture.name for picture in pictures if f"{picture.name})" not in text]
-
-
 def test_no_figure_of_the_page_is_written_by_hand():
     """Outside the blocks and what is quoted of code, there is no number with a decimal point or a per cent sign."""
     page = (DOCS / "explanation" / "benchmarks.md").read_text(encoding="utf-8")
     prose = re.sub(r"<!-- generated: .+? -->.*?<!-- end -->", "", page, flags=re.DOTALL)
     assert [] == re.findall(r"\d+\.\d+|\d+ ?%", re.sub(r"`[^`]*`", "", prose))
-
-
-def test_the_machine_is_named_with_what_was_measured_on_it(results):
-    """A machine is named once, with its days."""
-    for name in measured.PARTS:
-        results(name, {})
-    assert "Measured on: Abacus, 2 cores, Linux, CPython 3.12: 2030-01-02." in measured.machine()
 
 
 def test_what_somebody_else_does_better_is_listed(results):

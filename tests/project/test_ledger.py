@@ -11,8 +11,7 @@ import pytest
 import requests
 
 from requests_smithy_retry import mount, retry_history
-from requests_smithy_retry.testing import FaultServer, Reply, refusing_port
-from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.testing import FakeClock, FaultServer, Reply, refusing_port
 
 pytestmark = pytest.mark.real_time
 FILE = Path(__file__).resolve().parents[2] / "benchmarks" / "ledger.py"

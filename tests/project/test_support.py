@@ -2,35 +2,15 @@
 
 from __future__ import annotations
 
-import io
-import time
 from pathlib import Path
 
 import pytest
 import requests.exceptions
 
 from tests import conftest
-from tests.support import Reply, ScriptedTransport, pool_timeout, prepare, reset_error, send, wire_bytes
+from tests.support import Reply, ScriptedTransport, pool_timeout, prepare, reset_error, send
 
 pytest_plugins = ["pytester"]
-
-
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
-        (None, None),
-        (b"ab", b"ab"),
-        ("é", b"\xc3\xa9"),
-        (bytearray(b"ab"), b"ab"),
-        (io.BytesIO(b"ab"), b"ab"),
-        (io.StringIO("é"), b"\xc3\xa9"),
-        ([b"a", "b"], b"ab"),
-        (iter([b"a", b"b"]), b"ab"),
-    ],
-)
-def test_wire_bytes_are_what_a_wire_would_carry(body, expected):
-    """Every kind of body comes out as its bytes."""
-    assert expected == wire_bytes(body)
 
 
 def test_a_transport_plays_its_script():
@@ -63,18 +43,6 @@ def test_a_cut_body_breaks_off():
     response = send(transport)
     with pytest.raises(requests.exceptions.ChunkedEncodingError):
         _ = response.content
-
-
-def test_nobody_sleeps_for_real():
-    """A real sleep fails the test that does it."""
-    with pytest.raises(AssertionError, match="slept 1 s"):
-        time.sleep(1)
-
-
-@pytest.mark.real_time
-def test_a_marked_test_may_sleep():
-    """The mark gives the real sleep back."""
-    time.sleep(0)
 
 
 def test_only_a_test_without_the_mark_is_kept_from_sleeping(pytester):

@@ -69,8 +69,7 @@ from requests_smithy_retry import (
     uninstall,
     with_priority,
 )
-from requests_smithy_retry.testing import scripted
-from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.testing import FakeClock, scripted
 
 
 class MySession(requests.Session):

@@ -9,13 +9,12 @@ import time
 import pytest
 
 from benchmarks.demo import __main__ as command
-from benchmarks.demo.clients import AS_LONG, AS_OFTEN, OURS, PLAIN, work
+from benchmarks.demo.clients import PLAIN
 from benchmarks.demo.contest import Setting, contend
 from benchmarks.demo.plan import FAULTS, FEWEST, OUTAGE, FaultScript, digest, make_plan
-from benchmarks.demo.report import EMPTY, Result, Verdict, cell, column, judge, main_rows, table
-from benchmarks.demo.scenes import OVERLOAD, Scene, SceneScript, turnout_of
-from requests_smithy_retry import RetryConfig
-from requests_smithy_retry.testing import FakeClock, FaultServer, RecordedRequest, Reply, ResetAfterRequest
+from benchmarks.demo.report import EMPTY, Verdict, judge
+from benchmarks.demo.scenes import Scene, turnout_of
+from requests_smithy_retry.testing import FakeClock, RecordedRequest, Reply
 
 pytestmark = pytest.mark.once
 PLAN = make_plan(1, FEWEST * 3)
@@ -33,18 +32,6 @@ def test_a_fault_strikes_as_often_as_its_table_says(fault):
     asked = [ask(script, operation, b"%d" % turn) for turn in range(len(first) + 1)]
     assert [*first, Reply(body=operation.download())] == asked
     assert [digest(b"%d" % len(first))] == script.accepted[operation.number]
-
-
-def test_the_outage_lasts_so_long_from_its_first_request():
-    """Every connection is reset for 3 s, for each operation of the outage."""
-    clock = FakeClock()
-    script = FaultScript(PLAN, 3.0, clock.now)
-    first, second = [operation for operation in PLAN if operation.fault is OUTAGE][:2]
-    assert ResetAfterRequest() == ask(script, first)
-    clock.sleep(2.9)
-    assert ResetAfterRequest() == ask(script, second)
-    clock.sleep(0.2)
-    assert Reply(body=second.download()) == ask(script, second)
 
 
 OPERATION = next(operation for operation in PLAN if operation.fault.name == "upload-503")
@@ -69,16 +56,6 @@ def test_the_verdict_follows_from_what_both_ends_say(told, accepted, expected):
     assert expected == (result.verdict, result.is_empty)
 
 
-@pytest.mark.parametrize(("at", "delay"), [(0.5, 1 / 40), (2.0, 1 / 10), (3.95, 0.05 + 0.5 / 40), (5.0, 1 / 40)])
-def test_an_overloaded_server_takes_its_time(at, delay):
-    """A quarter of the capacity is four times as long, and a request that outlasts the overload is done faster then."""
-    clock = FakeClock()
-    script = SceneScript(OVERLOAD, clock.now)
-    script(RecordedRequest("GET", "/0"))
-    clock.sleep(at)
-    assert delay == pytest.approx(script(RecordedRequest("GET", "/1")).delay)
-
-
 def test_operations_of_a_scene_count_by_their_beginning():
     """Operations that did not end have failed; requests count by the second of their arrival."""
     short = Scene("short", "short", remains=0.0, begins=1.0, ends=2.0, seconds=3.0, rate=2.0)
@@ -86,39 +63,6 @@ def test_operations_of_a_scene_count_by_their_beginning():
     found = turnout_of("ours", short, calls, [0.0, 0.5, 1.0, 1.1, 1.2, 2.0, 2.9, 3.1, 3.2])
     expected = {"client": "ours", "in_trouble": 2, "in_trouble_done": 1, "otherwise": 4, "otherwise_done": 2}
     assert {**expected, "requests_per_operation": 1.5, "peak": 3, "well_after": 0.5, "slowest": 1.5} == found
-
-
-def test_the_comparison_is_fair():
-    """Ours has no option; one Retry has as many attempts, the other one goes on for about as long."""
-    ours = OURS.adapter()
-    assert ("RetryAdapter()", RetryConfig()) == (OURS.setup, ours.retry_config)
-    assert 3 == 1 + AS_OFTEN.adapter().max_retries.total
-    waits = sum(AS_LONG.adapter().max_retries.backoff_factor * 2**retry for retry in range(1, 5))
-    assert ours.retry_config.patience <= waits <= 2 * ours.retry_config.patience
-
-
-def test_a_report_says_what_is_worse_than_a_failure():
-    """Wrong bodies, sleepers, and operations that were not made have their cells."""
-    verdicts = [Verdict.ASLEEP, Verdict.SUCCEEDED, Verdict.WRONG, Verdict.MISSING]
-    results = [Result(each, verdict, 2, 5.03) for each, verdict in zip(PLAN, verdicts, strict=False)]
-    rows = main_rows([column(OURS, results)], 5.0)
-    assert ["> 5.0 s, asleep", "1"] == [rows[label][0] for label in ("slowest operation", "not done")]
-    assert "1/3, 1 wrong, 1 asleep" == cell({"succeeded": 1, "wrong": 1, "asleep": 1})
-    assert ["     a  bc", "  -  -  --", "  x  1   2", ""] == list(table(["a", "bc"], {"x": ["1", "2"]}))
-
-
-@pytest.mark.real_time
-def test_our_adapter_sends_nothing_wrong():
-    """Of the faults that strike once, ours rides out all but a generator, which it sends once."""
-    plan = [each for each in make_plan(1, FEWEST) if not each.fault.is_slow]
-    script, events = FaultScript(make_plan(1, FEWEST), 0.1), []
-    with FaultServer(script) as server:
-        work(events.append, OURS, server.url, 1, FEWEST, 0)
-    told = {number: (sent, *end) for number, ((sent,), end) in enumerate(zip(events[::2], events[1::2], strict=True))}
-    assert {"generator-503": 503} == {
-        each.fault.name: told[each.number][2] for each in plan if told[each.number][2] != 200
-    }
-    assert [] == [each for each in plan if {*script.accepted[each.number]} - {told[each.number][0]}]
 
 
 @pytest.mark.real_time

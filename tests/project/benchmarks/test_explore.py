@@ -10,7 +10,6 @@ import pytest
 
 from benchmarks.explore.plans import Op, Plan, Try, draw
 from benchmarks.explore.replay import ROOT, replay
-from benchmarks.explore.shrink import as_test, shrunk
 
 pytestmark = [pytest.mark.once, pytest.mark.real_time]
 
@@ -105,15 +104,3 @@ CUT = Try(framing="chunked", fault="end", at=198)
 def test_what_was_found_stays_mended(plan) -> None:
     """A body that changed is told as requests does, a look keeps the deadline, a rest is recorded and lets go."""
     assert [] == replay(plan)
-
-
-def test_a_plan_is_shrunk_to_what_matters() -> None:
-    """Of many operations that is the one which violates the rule, with the fault that it takes."""
-
-    def run(plan: Plan) -> list[str]:
-        return ["left: a socket"] if any(met.fault == "reset" for op in plan.ops for met in op.tries) else []
-
-    large = next(plan for plan in map(draw, map(Random, range(1000))) if run(plan) and len(plan.ops) > 4)
-    small, found = shrunk(large, run)
-    assert (1, (Try(fault="reset"),)) == (len(small.ops), small.ops[0].tries)
-    assert "def test_left() -> None:" in as_test(small, found, "--seed 7 --run 1")

@@ -37,13 +37,6 @@ def test_a_cell_is_judged_from_what_both_ends_say(fault, told, accepted, outcome
     assert outcome == fault_table.judge(fault, told, accepted)
 
 
-def test_the_worst_outcome_is_shown():
-    """The worst outcome is shown with its frequency, unless it occurred in every round."""
-    assert "intact" == fault_table.shown([INTACT] * 3)
-    assert "error 1 of 3" == fault_table.shown([INTACT, ERROR, INTACT])
-    assert "hang 1 of 3" == fault_table.shown([HANG, WRONG, TWICE])
-
-
 @pytest.mark.real_time
 @pytest.mark.parametrize(
     ("fault", "client", "outcome"),
@@ -72,12 +65,3 @@ def test_who_does_not_come_back_in_time_hangs():
     """A client that exceeds the bound counts as hanging and is left behind; the end of its server ends it."""
     drip = Fault(INTACT, (Drip("body", 0.05, Reply(body=BODY)),))
     assert (HANG, "") == fault_table.cell(drip, CLIENTS["requests"], bound=0.3)[:2]
-
-
-@pytest.mark.real_time
-def test_the_measurement_has_every_cell_of_every_round():
-    """Every cell has every round."""
-    found = fault_table.measure(["503 once"], ["requests", "ours"], 2)
-    outcomes = {client: each["outcomes"] for client, each in found["503 once"].items()}
-    assert {"requests": [ERROR] * 2, "ours": [INTACT] * 2} == outcomes
-    assert "intact" in fault_table.text(found)

@@ -7,25 +7,12 @@ from dataclasses import replace
 import pytest
 
 from benchmarks import outage_loopback, outage_picture
-from benchmarks.outage_client import Episode, arrivals, figures, histogram
+from benchmarks.outage_client import Episode, figures, histogram
 from benchmarks.outage_policies import POLICIES
 
 pytestmark = pytest.mark.once
 
 CALM = Episode("no retry", "hole, 10 s")
-
-
-def test_every_policy_meets_the_same_arrivals():
-    """The arrivals depend on the seed, the trouble and the load alone."""
-    assert arrivals(CALM) == arrivals(replace(CALM, policy="default", clients=400))
-    assert arrivals(CALM) != arrivals(replace(CALM, seed=2))
-
-
-def test_a_spike_brings_three_times_the_load_while_it_lasts():
-    """The load is three times as high during the spike, and the usual load before and after it."""
-    long = replace(CALM, trouble="load x3", before=100.0, lasts=100.0, after=100.0, load=70.0)
-    inside = sum(long.is_in_trouble(at) for at in arrivals(long))
-    assert (210.0, 70.0) == pytest.approx((inside / 100, (len(arrivals(long)) - inside) / 200), rel=0.05)
 
 
 def test_figures_are_those_of_the_trouble_and_of_the_time_after_it():
@@ -43,13 +30,6 @@ def test_figures_are_those_of_the_trouble_and_of_the_time_after_it():
     found = figures(replace(CALM, before=1.0, lasts=2.0, after=3.0), counts)
     assert {**expected, "late": 0.01, "no thread": 0.0} == found
     assert [1, 2, 0] == histogram([-0.1, 0.5, 1.0, 1.9, 3.0], 3)
-
-
-def test_what_was_late_is_played_again_and_takes_the_place(monkeypatch):
-    """Some of them."""
-    answers = [[{"late": 0.0}, {"late": 0.2}], [{"late": 0.01}]]
-    monkeypatch.setattr(outage_loopback, "play", lambda episodes, at_once: answers.pop(0))
-    assert [{"late": 0.0}, {"late": 0.01}] == outage_loopback.play_well([CALM, CALM], 2)
 
 
 def test_rows_and_lines_are_of_policies_that_there_are():
@@ -71,15 +51,6 @@ def test_a_short_episode(trouble):
     assert counts["successes"][0] / counts["wanted"][0] > counts["successes"][3] / counts["wanted"][3]
     # All of its requests reach a server that is silent, and none a server that is being restarted, but for late ones.
     assert (counts["load"][3] < counts["wanted"][3] / 2) == (trouble == "restart, 3 s")
-
-
-@pytest.mark.real_time
-def test_the_default_brings_a_short_restart_through():
-    """The operations of a second in which connections are refused, of clients that have others."""
-    episode = Episode("default", "restart, 3 s", before=1.0, lasts=1.0, after=1.0, threads=100, clients=2)
-    (counts,) = outage_loopback.play([episode], 1)
-    # All of them on a quiet machine; on a busy one it is the machine that is out of time. Without retries, none.
-    assert counts["successes"][1] > 0.2 * counts["wanted"][1] > 0
 
 
 @pytest.mark.real_time

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import random
 
@@ -10,11 +9,9 @@ import pytest
 
 from benchmarks import outage_tables
 from benchmarks.outage_tables import TABLES, Results, Task, everything, main, run, table
-from benchmarks.simulation.clients import Done, simulate
-from benchmarks.simulation.engine import Loop
-from benchmarks.simulation.metrics import measure, recovery
+from benchmarks.simulation.clients import simulate
 from benchmarks.simulation.policies import POLICIES, patient
-from benchmarks.simulation.scenarios import BEGIN, END, KINDS, SCENARIOS, STOP, outage
+from benchmarks.simulation.scenarios import KINDS, SCENARIOS, outage
 from benchmarks.simulation.servers import NEVER, FailingServer, QueueServer, ThrottlingServer
 
 pytestmark = pytest.mark.once
@@ -41,15 +38,6 @@ def test_the_same_seed_gives_the_same_run_and_another_one_another():
     assert (True, False) == (runs[0] == runs[1], runs[0] == runs[2])
 
 
-def test_all_policies_meet_the_same_arrivals():
-    """Operations begin at the same moments, whatever becomes of them; three times as many in a spike."""
-    runs = [simulate(SCENARIOS["spike x3"], policy, **FEW, seed=1) for policy in MAKERS.values()]
-    first, *others = [sorted(done.began for done in each.operations) for each in runs]
-    assert [first] * len(others) == others
-    inside = sum(BEGIN <= began < END for began in first)
-    assert inside / (END - BEGIN) > 2 * (len(first) - inside) / (STOP - END + BEGIN)
-
-
 def test_a_service_does_what_it_says():
     """Its queue has a rate and an end, its limit a burst, a hole never answers, and a refusal comes at once."""
     draw = random.Random(1)
@@ -62,43 +50,6 @@ def test_a_service_does_what_it_says():
     assert ["ok", "ok", "throttled", "throttled", "ok", "throttled"] == kinds
     failing = {kind: FailingServer(QueueServer(10, 5), lambda _: 1.0, kind) for kind in ("hole", "refused")}
     assert (NEVER, "refused") == (failing["hole"].answer(1.0, draw).at, failing["refused"].answer(1.0, draw).kind)
-
-
-def test_recovery_is_the_end_of_the_last_bad_second():
-    """Failures until 97.5 s: recovered 8 s after the end of trouble at 90 s; none: at once."""
-    hole, good = SCENARIOS["black hole"], [Done(second + 0.5, second + 0.6, True, 1) for second in range(int(STOP))]
-    bad = [done._replace(ok=False) if BEGIN <= done.began < 98 else done for done in good]
-    assert (0.0, 8.0) == (recovery(good, hole), recovery(bad, hole))
-
-
-def test_time_moves_with_the_events_alone():
-    """Events come in order of time, then of scheduling; a past time means now; sleeping raises."""
-    loop, seen = Loop(), []
-    loop.at(2.0, lambda: seen.append(("late", loop.clock.now())))
-    loop.at(1.0, lambda: (seen.append(("early", loop.clock.now())), loop.at(0.5, seen.append, "past")))
-    loop.run()
-    assert [("early", 1.0), "past", ("late", 2.0)] == seen
-    with pytest.raises(AssertionError, match="slept"):
-        loop.clock.sleep(1)
-
-
-def test_operations_of_a_client_without_a_free_thread_wait_for_one():
-    """Operations count from the moment they were wanted, and every one is counted."""
-    one, many = (
-        simulate(outage("hole", 3.0), POLICIES["none"], clients=1, load=8, capacity=12, seed=1, threads=threads)
-        for threads in (1, 99)
-    )
-    assert sorted(done.began for done in one.operations) == sorted(done.began for done in many.operations)
-    ends = sorted(done.ended for done in one.operations if 61.5 <= done.ended <= 63)
-    assert all(later - earlier > 0.99 for earlier, later in itertools.pairwise(ends))
-
-
-def test_the_ceiling_is_what_could_live_beyond_the_end():
-    """Without retries no operation of an outage succeeds, each is sent once, and the service is well at once."""
-    scenario = outage("refused", 3.0)
-    done = simulate(scenario, POLICIES["none"], **FEW, seed=1)
-    found = measure(done, scenario, **FEW, patience=1.0)
-    assert (0.0, 0.0, 1.0, 0.0) == tuple(found[name] for name in ("success", "of_ceiling", "sent", "late"))
 
 
 def figures(**task) -> dict[str, float]:
