@@ -69,6 +69,7 @@ if TYPE_CHECKING:
         TokenError as TokenError,
     )
     from .features.everywhere.installation import install as install, uninstall as uninstall
+    from .features.max_wait import RetryLater as RetryLater
     from .features.rate_limits import RateLimitDialect as RateLimitDialect
     from .mounting import mount as mount
     from .observing.events import (
@@ -123,6 +124,7 @@ else:  # pragma: no branch - a type checker would accept any name
         " StandardRetryStrategy StandardRetryToken",
         "errors": "RetryConfigError RetryConfigWarning RetryError StopReason TokenError",
         "features.everywhere.installation": "install uninstall",
+        "features.max_wait": "RetryLater",
         "features.rate_limits": "RateLimitDialect",
         "mounting": "mount",
         "observing.events": "AfterAttempt BeforeAttempt BodyProgress GaveUp ObservedOperation"

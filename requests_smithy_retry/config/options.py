@@ -141,7 +141,7 @@ WORDS = {
     "timeout": "connect_timeout read_timeout",
     "initial_backoff": "backoff backoff_factor base factor interval wait wait_exponential wait_fixed wait_gen "
     "wait_initial wait_random_exponential",
-    "max_backoff": "backoff_max max_value max_wait wait_max",
+    "max_backoff": "backoff_max max_value wait_max",
     "jitter": "backoff_jitter wait_jitter",
     "max_retry_after": "respect_retry_after respect_retry_after_header retry_after_max",
     "retry_status_codes": "retry_on retry_on_status retry_status retry_statuses status_codes status_forcelist statuses",

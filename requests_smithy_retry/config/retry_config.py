@@ -125,6 +125,9 @@ class RetryConfig:
         5.0, number(), "how old an outage may become before calls stop waiting for the service, s; 0: none waits"
     )
     max_retry_after: float = option(120.0, number(), "a longer wait asked for by a server is not made, s")
+    max_wait: float | None = adapter_option(
+        None, number(none=True), "a longer wait, of whatever kind, ends the call with RetryLater, s"
+    )
     pacing: str | RateLimitDialect | Collection[RateLimitDialect] = option(
         "announced", types.pacing, "sends wait for the limits that a server announces"
     )
@@ -396,6 +399,7 @@ class RetryOptions(TypedDict, total=False):
     quota: Quota
     patience: float
     max_retry_after: float
+    max_wait: float | None
     pacing: str | RateLimitDialect | Collection[RateLimitDialect]
     operation_timeout: float | None
     operation_attempt_timeout: float | None

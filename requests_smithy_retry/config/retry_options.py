@@ -50,6 +50,7 @@ class OperationOptions:
     patience: float | None = option(
         None, number(), "how old an outage may become before calls stop waiting for the service, s; 0: none waits"
     )
+    max_wait: float | None = option(None, number(), "a longer wait, of whatever kind, ends the call with RetryLater, s")
     pacing: str | None = option(
         None,
         types.one_of("announced", "off"),
@@ -113,6 +114,7 @@ class OperationKeywords(TypedDict, total=False):
     enabled: bool | None
     deadline: float | None
     patience: float | None
+    max_wait: float | None
     pacing: str | None
     resume: bool | None
 
@@ -259,6 +261,7 @@ def retry_options(*, clock: Clock = SYSTEM_CLOCK, **options: Unpack[OperationKey
     :param patience: an operation waits for its service while the outage is younger than this, in seconds; 0: it does
         not wait. A wait that a server asks for is not made if it is longer, or would end later than twice this after
         the operation began.
+    :param max_wait: a longer wait, of whatever kind, ends the call with :class:`RetryLater`; seconds.
     :param resume: False: a body that breaks off is not continued where it stopped.
     :raises RetryConfigError: for a value that an option does not allow.
     :raises TypeError: for any other option.

@@ -15,7 +15,7 @@ from ..checks import most_attempts
 from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import Vouches
 from ..classifiers.transport_faults import forget_frames, is_request_fault
-from ..clock import Clock, wait_in
+from ..clock import Clock, wait_in, wait_on
 from ..config.options import UNSET
 from ..config.retry_config import RetryConfig
 from ..config.retry_options import NOTHING, OperationOptions, current_options, options_in_force
@@ -34,7 +34,7 @@ from .held import NO_HOOKS, Held, complete, is_read
 from .machine import Context, FirstGate, Gate, Remedy, operation
 from .nested_retries import note_end
 from .policy import Policy
-from .port import Feature, hooked
+from .port import Feature, WaitEnded, hooked
 from .quota import Back
 from .quotas import no_quota
 from .replay import FOLLOWED_STATUSES, SIMPLE_BODIES, RequestFacts
@@ -45,6 +45,8 @@ from .tapes import END_OF_TAPE, is_of_a_tape, is_played
 from .time_limits import TimeLimits
 
 if TYPE_CHECKING:
+    import threading
+
     from ..classifiers.fold import Classification
 
 HELD = Refused(StopReason.QUOTA_EXCEEDED, 0.0, "the response of {service} is too long to be let go, so it cannot wait")
@@ -105,6 +107,7 @@ class Plan:
     remedies: tuple[Callable[..., Remedy | None], ...]
     judged: tuple[Callable[..., None], ...]
     attempted: tuple[Callable[..., None], ...]
+    waits: tuple[Callable[..., float], ...]
     vouch: tuple[Vouches, ...]
 
     @classmethod
@@ -129,6 +132,7 @@ class Plan:
             hooked(features, "remedy"),
             hooked(features, "judged"),
             hooked(features, "attempted"),
+            hooked(features, "wait"),
             tuple(item for item in policy.classifiers if isinstance(item, Vouches)),
         )
 
@@ -410,8 +414,12 @@ class _Operation:
         """The waits before the last attempt."""
         self.outcome: Outcome | None = None
         """What came of it."""
+        self.decision: Again | Stop | None = None
+        """What was decided about it, once that is known; ``is_noted``: and recorded."""
+        self.is_noted = False
         self.played: Response | None = None
         """The last answer, if it came from a tape."""
+        self.waits = _Waits(driver.clock, plan, call)
 
     def run(self, has_begun: bool) -> Response:
         """Take the machine's steps to the end, and hand over the last attempt's own response or exception."""
@@ -436,6 +444,8 @@ class _Operation:
                 answer = self._take(steps.send(answer))
         except StopIteration as ended:
             return self._hand_over(ended.value)
+        except WaitEnded as ended:
+            return self._end(ended)
         finally:
             steps.close()
             del first, answer, steps
@@ -463,10 +473,14 @@ class _Operation:
             case Join(place, verdict):
                 return self._wait(place, verdict)
             case Noted(decision):
+                self.decision = decision
+                if decision.wait or isinstance(decision, Again):
+                    self.waits.begin(decision.wait, self._source())
                 self._note(decision)
             case Pause(seconds):
                 limits = self.call.limits
-                self.driver.clock.sleep(seconds if limits is None else limits.at_most(seconds))
+                self.waits.what = self._source()
+                self.waits.sleep(seconds if limits is None else limits.at_most(seconds))
             case AskProgram(function, arguments):
                 answer = function(*arguments) if self.held.let_go(keep=True) else None
                 return answer, self.driver.clock.now()
@@ -475,6 +489,7 @@ class _Operation:
         return None
 
     def _send(self, number: int, headers: Mapping[str, str] | None) -> Outcome:
+        self.decision, self.is_noted, self.waits.waited = None, False, 0.0
         if headers is not None:
             self.facts.send_with(headers)
         request, observed = self.facts.to_send, self.call.observed
@@ -547,13 +562,18 @@ class _Operation:
             if not self.held.let_go(keep=verdict.is_throttling):
                 return HELD
             self.recorder.begin_waiting(self.outcome, self.before, verdict)
-        return wait_in(place, self.driver.clock)
+        self.waits.what = "a rate limit" if verdict is None else "the service, which is failing"
+        return wait_in(place, self.waits)
+
+    def _source(self) -> str:
+        return "the strategy" if self.decision is None else getattr(self.decision, "source", "the long poll")
 
     def _note(self, decision: Again | Stop) -> None:
         """Record an attempt, and let go of it unless it is handed over."""
         assert self.outcome is not None
         held = self.held
         self.recorder.note(self.outcome, self.before, decision)
+        self.is_noted = True
         if held.error is not None:
             self.recorder.add(pieces_of(held.response))
         if isinstance(decision, Again):
@@ -570,7 +590,8 @@ class _Operation:
         """Return the last attempt's own response, or raise its own exception, with the record attached."""
         held, call = self.held, self.call
         self._play(stop)
-        history = self._history(stop)
+        held.error = _wait_ended(held.error)
+        history = self._history(stop, getattr(held.error, "seconds", None))
         self.outcome = None  # an error's traceback leads to this operation, which must not lead back to it
         self.recorder.rows = self.recorder.rows if held.error is None else []
         is_lost = held.is_lost or (held.response is None and held.error is None)
@@ -596,6 +617,25 @@ class _Operation:
                 error.__context__ = context
             del error, context, response, held
 
+    def _end(self, ended: WaitEnded) -> Response:
+        """Raise the exception by which a feature ends the operation in place of a wait, with the record attached."""
+        held, decision = self.held, self.decision
+        stop = Stop(ended.stop_reason, str(ended), None if decision is None else decision.verdict)
+        if isinstance(decision, Again):
+            self.scope.quota.unsent(decision.progress.standing)
+        if self.outcome is not None and not self.is_noted:
+            self._note(stop)
+        held.keep(raises=True)
+        history = self._history(stop, ended.seconds)
+        self.outcome, self.recorder.rows = None, []
+        try:
+            attach(ended, history)
+            ended.request, ended.response = self.call.request, None if held.is_lost else held.response
+            ended.__cause__, held.error = held.error, ended
+            return held.hand_over()
+        finally:
+            del ended  # its traceback refers to this frame
+
     def _play(self, stop: Stop) -> None:
         """Have the last answer of a tape handed over, where that has no other."""
         held = self.held
@@ -604,14 +644,64 @@ class _Operation:
             log_end_of_tape(self.call.request, END_OF_TAPE)
             held.response, held.error = self.played, None
 
-    def _history(self, stop: Stop) -> RetryHistory:
-        """Return the record of the operation, which is over."""
+    def _history(self, stop: Stop, seconds: float | None = None) -> RetryHistory:
+        """Return the record of the operation, which is over.
+
+        :param seconds: after which it is worth to call again; None: the last answer may tell.
+        """
+        outcome, policy, now = self.outcome, self.plan.policy, self.driver.clock.now()
+        if seconds is None and outcome is not None and stop.reason is not StopReason.SUCCESS:
+            asked = policy.asked(outcome, stop.verdict)
+            seconds = None if asked is None else max(0.0, asked - (now - outcome.ended))
         held, call, strategy = self.held, self.call, self.plan.strategy
         if self.number > 1:
             status = None if held.answer is None else held.answer.status_code
-            note_end(call.request, strategy, status, self.number, self.began, self.driver.clock.now())
+            note_end(call.request, strategy, status, self.number, self.began, now)
         most = call.options.max_attempts or most_attempts(strategy)
-        return self.recorder.history(stop, most, self.scope.quota.gave_up, held.error)
+        return self.recorder.history(stop, most, self.scope.quota.gave_up, held.error, seconds)
+
+
+def _wait_ended(error: Exception | None) -> Exception | None:
+    """Return the exception that ended a wait for the rest of a body, in place of that of the body; or the error."""
+    causes = [getattr(part, "__cause__", None) for part in getattr(error, "args", ())]
+    return next((cause for cause in causes if isinstance(cause, WaitEnded)), error)
+
+
+class _Waits:
+    """The clock by which an operation waits: features may end each wait, or look again after a part of it."""
+
+    def __init__(self, clock: Clock, plan: Plan, call: Call) -> None:
+        self._clock, self._plan, self._call = clock, plan, call
+        self.what = ""
+        """Is waited for, in a phrase."""
+        self.waited = 0.0
+        """Seconds since the last attempt."""
+
+    def now(self) -> float:
+        return self._clock.now()
+
+    def wall(self) -> float:
+        return self._clock.wall()
+
+    def begin(self, seconds: float, what: str) -> float:
+        """Return the part of a wait to be made before features look again; they may end the call here."""
+        self.what = what
+        return min([seconds, *(ask(self._call, seconds, self.waited, what) for ask in self._plan.waits)])
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        left = seconds
+        while left > 0:
+            part = self.begin(left, self.what)
+            self._clock.sleep(part)
+            self.waited += part
+            left -= part
+
+    def wait(self, condition: threading.Condition, seconds: float) -> None:
+        """Wait with the lock released."""
+        began = self._clock.now()
+        wait_on(self._clock, condition, self.begin(seconds, self.what))
+        self.waited += self._clock.now() - began
 
 
 class _Gates:
@@ -621,9 +711,9 @@ class _Gates:
         self._operation = operation
 
     def __iter__(self) -> Iterator[Gate]:
-        call, foreign, driver = self._operation.call, self._operation.foreign, self._operation.driver
+        call, foreign = self._operation.call, self._operation.foreign
         if foreign is not None and hasattr(foreign.strategy, "send_permit"):
-            yield ForeignGate(foreign, call.deadline, driver.clock)
+            yield ForeignGate(foreign, call.deadline, self._operation.waits)
         for ask in self._operation.plan.gates:
             gate = ask(call, self._operation.scope)
             if gate is not None:

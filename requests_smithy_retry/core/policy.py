@@ -12,7 +12,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from ..checks import safe_repr
-from ..classifiers.actions import ErrorKind, RetryReason
+from ..classifiers.actions import ErrorKind, RetryIndicated, RetryReason
 from ..classifiers.fold import Classification, classify_operation
 from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import Only, RetryClassifier, in_order, sees_successes
@@ -154,6 +154,12 @@ class Policy:
             if told:
                 hints.append(min(told) if outcome.attempt == 1 else told[0])
         return hints
+
+    def asked(self, outcome: Outcome, verdict: Classification | None) -> float | None:
+        """Return the seconds for which somebody asked after an attempt that is the last one; None: nobody did."""
+        action = None if verdict is None else verdict.action
+        reason = action.reason if isinstance(action, RetryIndicated) else RetryReason(ErrorKind.SERVER)
+        return max((hint.seconds for hint in self._hints(reason, outcome)), default=None)
 
 
 def classifiers_of(config: RetryConfig, features: tuple[Feature, ...]) -> tuple[RetryClassifier, ...]:

@@ -6,18 +6,32 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from requests import PreparedRequest, Response
+    from requests import PreparedRequest, Request, Response
 
     from ..classifiers.actions import RetryReason
     from ..classifiers.fold import Classification
     from ..classifiers.outcome import Outcome
     from ..classifiers.protocol import RetryClassifier
     from ..config.retry_config import RetryConfig
+    from ..errors import StopReason
     from ..wire.peers import Peer
     from .driver import Call, Driver
     from .machine import FirstGate, Remedy
     from .scope import Scope
     from .server_hints import Hint
+
+
+class WaitEnded(Exception):
+    """A feature ends a call that waits, or is about to. Its subclasses are what the caller gets.
+
+    :param stop_reason: for the history; the message is its phrase.
+    """
+
+    stop_reason: StopReason
+    seconds: float | None = None
+    """When it is worth to call again, from now on; None: nothing is known of that."""
+    request: Request | PreparedRequest | None = None
+    response: Response | None = None
 
 
 class Feature:
@@ -54,6 +68,16 @@ class Feature:
         :param peer: the address that it reached.
         :param tried: addresses at which the operation has failed, each with its origin; a retry prefers others.
         """
+
+    def wait(self, call: Call, seconds: float, waited: float, what: str) -> float:
+        """Return for how many of the seconds that lie ahead a call waits until this is asked again.
+
+        :param seconds: of a wait that is about to begin or goes on, as far as is known.
+        :param waited: seconds since the last attempt.
+        :param what: is waited for, in a phrase.
+        :raises WaitEnded: to end the call in place of the wait.
+        """
+        return seconds
 
 
 HOOKS = tuple(name for name in vars(Feature) if not name.startswith("_"))

@@ -30,6 +30,7 @@ SENDING: dict[str, Callable[[RetryConfig], object]] = {
     "resume": lambda _: True,
     "renewal": lambda config: config.on_unauthorized,
     "addresses": lambda _: True,
+    "max_wait": lambda _: True,
 }
 """The others: a strategy that is driven by hand does without them."""
 

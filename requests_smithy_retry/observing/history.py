@@ -96,6 +96,8 @@ class RetryHistory:
     :param max_attempts: the most attempts allowed; None if the strategy does not say.
     :param deleted_by: the attempt, from 1, that may have deleted what the last one did not find.
     :param line_wait: the wait for the service to be back after the last attempt, in vain, in seconds.
+    :param retry_after: seconds after the end at which it is worth to call again: what the server asked for, or the wait
+        that was not made; None: nobody said, or it succeeded.
     """
 
     scope: str | None
@@ -105,6 +107,7 @@ class RetryHistory:
     max_attempts: int | None = None
     deleted_by: int | None = None
     line_wait: float = 0.0
+    retry_after: float | None = None
 
     def __post_init__(self) -> None:
         if self.scope is not None:
@@ -155,6 +158,7 @@ class RetryHistory:
             "sentence": self.sentence,
             "max_attempts": self.max_attempts,
             "line_wait": self.line_wait,
+            "retry_after": self.retry_after,
         }
 
     def __str__(self) -> str:

@@ -132,20 +132,26 @@ class Recorder:
         return record
 
     def history(
-        self, stop: Stop, most: int | None, gave_up: Callable[..., int], error: Exception | None
+        self,
+        stop: Stop,
+        most: int | None,
+        gave_up: Callable[..., int],
+        error: Exception | None,
+        retry_after: float | None = None,
     ) -> RetryHistory:
         """Return the history of the ended operation; log it and emit its last event.
 
         :param most: the most attempts that it might have made, where that is known.
         :param gave_up: counts the operations that give up in an outage of their service, and returns their number.
         :param error: of the last attempt, whose text is kept out.
+        :param retry_after: seconds after which it is worth to call again, if that is known.
         """
         attempts, waited = tuple(self.attempts), self._in_vain
         is_gone = self.request.method == "DELETE" and bool(attempts) and attempts[-1].status in GONE
         deleted_by = self._in_doubt if is_gone else None
         # That of a body that cannot be sent again is our own.
         why = stop.why if stop.reason is StopReason.BODY_NOT_REPLAYABLE else without_text_of(error, stop.why)
-        history = RetryHistory(self.scope, attempts, stop.reason, why, most, deleted_by, waited)
+        history = RetryHistory(self.scope, attempts, stop.reason, why, most, deleted_by, waited, retry_after)
         is_quiet, number = stop.reason in QUIET_ENDINGS, 0
         if not is_quiet:
             number = gave_up(is_outage=bool(waited) or stop.reason in OUTAGES)

@@ -37,6 +37,7 @@ DEFAULTS: dict[str, Any] = {
     "quota": "payoff",
     "patience": 5.0,
     "max_retry_after": 120.0,
+    "max_wait": None,
     "pacing": "announced",
     "operation_timeout": None,
     "operation_attempt_timeout": None,

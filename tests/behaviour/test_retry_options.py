@@ -17,7 +17,10 @@ import pytest
 from requests_smithy_retry import RetryConfigError, classifier, only, retry_options
 from requests_smithy_retry.testing import FakeClock
 
-TAKEN = "max_attempts, classifiers, idempotent, long_poll, idempotency_key, enabled, deadline, patience, pacing, resume"
+TAKEN = (
+    "max_attempts, classifiers, idempotent, long_poll, idempotency_key, enabled, deadline, patience, max_wait, pacing, "
+    "resume"
+)
 
 
 @classifier
@@ -58,7 +61,7 @@ def test_a_block_sets_options_and_takes_them_back() -> None:
 def test_a_block_sets_what_it_is_given_and_nothing_else() -> None:
     """Each option is in force as it was given; the others, and those that are None, are left as they are."""
     given = {"max_attempts": 2, "idempotent": False, "long_poll": True, "idempotency_key": str, "enabled": True}
-    given |= {"classifiers": (first,), "patience": 3, "pacing": "off", "resume": False}
+    given |= {"classifiers": (first,), "patience": 3, "max_wait": 2, "pacing": "off", "resume": False}
     nothing = dict.fromkeys([*given, "deadline"]) | {"classifiers": ()}
     for set_here in ({}, *({name: value} for name, value in given.items())):
         with retry_options(**set_here), retry_options(**dict.fromkeys(given)) as options:

@@ -26,7 +26,7 @@ SENDS = {"core/driver.py": {"super().send", "send"}}
 """The one place that sends, outside ``wire/``, which hands bytes to a connection."""
 WAITS = {
     "clock.py": {"time.sleep", "clock.sleep", "condition.wait", "wait_on", "wait_in"},
-    "core/driver.py": {"self.driver.clock.sleep", "wait_in"},
+    "core/driver.py": {"self.waits.sleep", "self._clock.sleep", "wait_in", "wait_on"},
     "core/held.py": {"mutex.acquire"},  # the lock of a pool of urllib3
     "core/strategy.py": {"drive"},  # the papers' interface, without a driver
     "features/redis.py": {"ask.is_over.wait", "self._changed.wait"},  # for its own thread, and that for questions

@@ -15,7 +15,7 @@ import urllib3.exceptions as uex
 from requests import PreparedRequest, Response
 
 from ...clock import Clock
-from ...core.port import Feature
+from ...core.port import Feature, WaitEnded
 from ...observing.history import add_piece, attach, retry_history
 from ...wire.body import WatchedBody, skip, watch
 from .rules import Piece, Resumable, resumable
@@ -139,6 +139,7 @@ def mend(
         ending = broken_off(body, error, rest.why or f"the last attempt ended with {last}")
         if history is not None:
             attach(ending, history)
+        ending.__cause__ = ended if isinstance(ended, WaitEnded) else None
         raise ending
     finally:
         del error, ended, rest, failure  # their tracebacks refer to this frame

@@ -317,6 +317,7 @@ def test_the_plain_values_are_these() -> None:
         "sentence": "gave up after attempt 2 of 2: no attempts are left; last answer: 503",
         "max_attempts": 2,
         "line_wait": 0.0,
+        "retry_after": None,
     }
 
 

@@ -1,0 +1,268 @@
+"""``max_wait``: a longer wait, of whatever kind, ends its call with ``RetryLater``, which tells the number."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import requests
+
+from requests_smithy_retry import (
+    RetryAdapter,
+    RetryConfigError,
+    RetryLater,
+    RetryListener,
+    SimpleRetryStrategy,
+    StopReason,
+    TokenBucket,
+    mount,
+    retry_history,
+    retry_options,
+    testing,
+)
+from requests_smithy_retry.testing import CutBody, FakeClock, FaultServer
+from requests_smithy_retry.testing import Reply as ServerReply
+from tests import support
+from tests.support import Reply, ScriptedAdapter, reset_error, send
+
+LATER = StopReason.WAIT_TOO_LONG
+BUSY = Reply(429, {"Retry-After": "30"})
+
+
+def ended(adapter: ScriptedAdapter, **kwargs: Any) -> RetryLater:
+    """Send, and return what that ends with."""
+    with pytest.raises(RetryLater) as caught:
+        send(adapter, **kwargs)
+    return caught.value
+
+
+def hinted() -> ScriptedAdapter:
+    return support.scripted(BUSY, Reply(200), max_wait=2)
+
+
+def backed_off() -> ScriptedAdapter:
+    return support.scripted(reset_error(), Reply(200), initial_backoff=10, jitter="none", max_wait=2)
+
+
+def announced() -> ScriptedAdapter:
+    used_up = Reply(200, {"RateLimit-Limit": "60", "RateLimit-Remaining": "0", "RateLimit-Reset": "25"})
+    adapter = support.scripted(used_up, Reply(200), max_wait=2)
+    send(adapter)
+    return adapter
+
+
+def failing() -> ScriptedAdapter:
+    return testing.scripted(*[Reply(503)] * 9, initial_backoff=0, max_wait=0.3, patience=60)
+
+
+def permitted() -> ScriptedAdapter:
+    return support.scripted(Reply(429), Reply(200), mode="adaptive", throttling_backoff=0, max_wait=0.1)
+
+
+def emptied() -> ScriptedAdapter:
+    clock = FakeClock()
+    bucket = TokenBucket(14, initial=0, refill_rate=1, on_empty="wait", clock=clock)
+    return support.scripted(Reply(503), Reply(200), quota=bucket, initial_backoff=0, max_wait=2, clock=clock)
+
+
+def long_polled() -> ScriptedAdapter:
+    return support.scripted(Reply(503), quota=0, initial_backoff=10, jitter="none", max_wait=2)
+
+
+KINDS: dict[str, tuple[Callable[[], ScriptedAdapter], tuple[float, int]]] = {
+    "hint": (hinted, (30.0, 1)),
+    "backoff": (backed_off, (10.0, 1)),
+    "announced limit": (announced, (25.0, 0)),
+    "service that is down": (failing, (1.0, 3)),
+    "permit": (permitted, (2.0, 1)),
+    "tokens": (emptied, (14.0, 1)),
+    "long poll": (long_polled, (10.0, 1)),
+}
+
+
+@pytest.mark.parametrize(("make", "expected"), KINDS.values(), ids=KINDS)
+def test_a_longer_wait_ends_the_call(make: Callable[[], ScriptedAdapter], expected: tuple[float, int]) -> None:
+    """Of whatever kind it is, at once, with the number in the exception and in its history."""
+    adapter = make()
+    began = adapter.clock.now()
+    with retry_options(long_poll=True):
+        error = ended(adapter)
+    history = retry_history(error)
+    assert expected == (pytest.approx(error.seconds, abs=0.3), len(history.attempts))
+    assert (LATER, error.seconds) == (history.stop_reason, history.retry_after)
+    assert 0.35 > adapter.clock.now() - began
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        (Reply(429, {"Retry-After": "300"}), 300.0),  # above max_retry_after
+        (Reply(503, {"Retry-After": "7"}), 7.0),
+        (Reply(404, {"Retry-After": "7"}), 7.0),
+        (Reply(429, {"RateLimit-Remaining": "0", "RateLimit-Reset": "25"}), 25.0),
+        (Reply(503), None),
+        (Reply(200, {"Retry-After": "7"}), None),
+        (reset_error(), None),
+    ],
+)
+def test_the_history_of_each_ending_has_the_number(reply: Any, expected: float | None) -> None:
+    """What the last answer asks for, whatever the reason is for which no other attempt follows it."""
+    adapter = support.scripted(reply, max_attempts=1)
+    try:
+        ended_with: object = send(adapter)
+    except requests.ConnectionError as error:
+        ended_with = error
+    history = retry_history(ended_with)
+    assert (expected, expected) == (history.retry_after, history.to_dict()["retry_after"])
+
+
+def test_a_wait_within_it_is_made() -> None:
+    """And a call without the option waits as ever."""
+    for seconds, options in ((2, {"max_wait": 2}), (30, {})):
+        adapter = support.scripted(Reply(429, {"Retry-After": str(seconds)}), Reply(200), **options)
+        assert (200, seconds) == (send(adapter).status_code, adapter.clock.now())
+
+
+def test_the_parts_of_a_wait_count_together() -> None:
+    """A backoff of 1.5 s is waited for, then a permit that comes half a second later ends the call."""
+    options = {"throttling_backoff": 1.5, "jitter": "none", "max_wait": 1.8}
+    adapter = support.scripted(Reply(429), Reply(200), mode="adaptive", **options)
+    error = ended(adapter)
+    assert (1.5, pytest.approx(0.5)) == (adapter.clock.now(), error.seconds)
+    assert error.response is not None
+
+
+def test_a_block_has_its_own() -> None:
+    """The block's number holds in it, whichever is the longer."""
+    with retry_options(max_wait=60):
+        adapter = hinted()
+        assert (200, 30) == (send(adapter).status_code, adapter.clock.now())
+    with retry_options(max_wait=0):
+        assert 30 == ended(support.scripted(BUSY)).seconds
+
+
+def test_the_exception_is_one_of_requests_with_the_last_answer() -> None:
+    """It names the wait and the bound, is caused by the last error, and can be pickled."""
+    error = ended(hinted())
+    assert isinstance(error, requests.exceptions.RetryError)
+    assert "the wait for retry-after takes 30 s more, and max_wait is 2 s" == str(error)
+    assert (429, support.URL) == (error.response.status_code, error.request.url)
+    assert 30 == retry_history(error).retry_after
+    assert 25 == pickle.loads(pickle.dumps(ended(announced()))).seconds
+    assert isinstance(ended(backed_off()).__cause__, requests.ConnectionError)
+
+
+def test_a_call_that_ends_before_its_first_attempt_has_sent_nothing() -> None:
+    """No answer, no request on the wire, and a sentence that says so."""
+    adapter = announced()
+    error = ended(adapter)
+    assert (1, None) == (len(adapter.sent), error.response)
+    assert retry_history(error).sentence.startswith("nothing was sent: the wait for a rate limit takes 25 s more")
+
+
+def test_the_price_of_the_retry_that_was_not_made_comes_back() -> None:
+    """The bucket is as full as before."""
+    bucket = TokenBucket(100)
+    ended(support.scripted(BUSY, quota=bucket, max_wait=2))
+    assert 100 == bucket.available
+
+
+def test_no_retry_is_told_of_that_is_not_made(caplog: pytest.LogCaptureFixture) -> None:
+    """Listeners hear of the attempt and of giving up, and so does the log."""
+    heard: list[str] = []
+
+    class Listener(RetryListener):
+        def after_attempt(self, event: Any, /) -> None:
+            heard.append(f"after {event.number}")
+
+        def retry_scheduled(self, event: Any, /) -> None:
+            heard.append("retry")
+
+        def gave_up(self, event: Any, /) -> None:
+            heard.append(event.history.stop_reason.name)
+
+    with caplog.at_level(logging.INFO):
+        ended(support.scripted(BUSY, max_wait=2, listeners=[Listener()]))
+    assert ["after 1", "WAIT_TOO_LONG"] == heard
+    assert ["gave up after attempt 1: the wait for retry-after"] == [
+        record.getMessage().partition("things: ")[2][:49] for record in caplog.records
+    ]
+
+
+def test_a_strategy_of_the_program_is_bounded_as_well() -> None:
+    """Its first wait, and those between its attempts."""
+
+    class Strategy(SimpleRetryStrategy):
+        first = 0.0
+
+        def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any:
+            token = super().acquire_initial_retry_token(token_scope=token_scope)
+            object.__setattr__(token, "retry_delay", self.first)
+            return token
+
+    strategy = Strategy()
+    error = ended(testing.scripted(BUSY, strategy=strategy, max_wait=2))
+    assert (30, 1) == (error.seconds, len(retry_history(error).attempts))
+    strategy.first = 5.0
+    error = ended(testing.scripted(BUSY, strategy=strategy, max_wait=2))
+    assert (5, 0) == (error.seconds, len(retry_history(error).attempts))
+
+
+def test_a_streamed_answer_is_closed() -> None:
+    """Its short body is in the exception, for nobody reads the rest."""
+    error = ended(support.scripted(BUSY, max_wait=2), stream=True)
+    assert (429, b"") == (error.response.status_code, error.response.content)
+
+
+@pytest.mark.parametrize("value", [-1, "soon", float("inf"), True])
+def test_a_bad_value_is_refused(value: Any) -> None:
+    """By option and block, with what is allowed."""
+    with pytest.raises(RetryConfigError, match=r"max_wait=.*\(from code\): a finite number of seconds"):
+        RetryAdapter(max_wait=value)
+    with pytest.raises(RetryConfigError, match=r"max_wait=.*\(from retry_options\)"):
+        retry_options(max_wait=value)
+
+
+def cut_once() -> FaultServer:
+    """A server whose body of 400 kB breaks off in the middle; the rest is not to be had for 30 s."""
+    whole = ServerReply(200, {"ETag": '"1"'}, b"x" * 400_000)
+    return FaultServer([CutBody(whole), ServerReply(429, {"Retry-After": "30"})])
+
+
+@pytest.mark.real_time
+@pytest.mark.parametrize(("stream", "error"), [(False, RetryLater), (True, requests.exceptions.ChunkedEncodingError)])
+def test_a_body_that_has_to_wait_for_its_rest_ends_so_too(stream: bool, error: type[Exception]) -> None:
+    """One that its caller reads breaks off as ever, on real sockets; both have the number."""
+    with cut_once() as server, mount(requests.Session(), max_wait=2) as session:
+        with pytest.raises(error) as caught:
+            session.get(server.url, stream=stream).content  # noqa: B018
+        history = retry_history(caught.value)
+        assert (30, [200, 429]) == (history.retry_after, [row.status or 200 for row in history.attempts])
+
+
+@pytest.mark.real_time
+def test_who_is_not_the_next_in_line_of_a_service_that_is_down_leaves_at_once() -> None:
+    """Eight threads, a service that answers with 503: all have left before the line would have let one go."""
+    errors: list[BaseException] = []
+
+    def call(session: requests.Session, url: str) -> None:
+        try:
+            session.get(url)
+        except requests.RequestException as error:
+            errors.append(error)
+
+    with FaultServer([ServerReply(503)] * 99) as server:
+        session = mount(requests.Session(), max_wait=0.2, patience=60, initial_backoff=0)
+        threads = [threading.Thread(target=call, args=(session, server.url)) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+        session.close()
+    assert 8 == len(errors)
+    assert {RetryLater} == set(map(type, errors))
+    assert all(0.2 < error.seconds <= 60 for error in errors)  # type: ignore[attr-defined]
