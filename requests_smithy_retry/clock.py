@@ -8,6 +8,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from .core.steps import Join, Wait
@@ -16,15 +18,18 @@ from .errors import RetryError, StopReason
 if TYPE_CHECKING:
     from .core.steps import Place, Steps
 
-LONGEST_SLEEP = 1e9
-"""The longest sleep in seconds (31 years): a server may ask for more than a platform's clock can sleep."""
+NAP = 30.0
+"""The seconds after which a wait looks at the clock again: what sleeps or waits stands still with the machine."""
+LEAP = 5.0
+"""The seconds by which the wall clock gains on a clock that stands still before that is taken for a sleep: time servers
+correct by less."""
 
 
 class Clock(Protocol):
     """The interface of a clock: the wall clock, a monotonic clock, and sleep."""
 
     def now(self) -> float:
-        """Return seconds on a clock that never goes back; its zero is arbitrary."""
+        """Return seconds on a clock that never goes back; its zero is arbitrary. It runs on while the machine sleeps."""
         ...
 
     def wall(self) -> float:
@@ -36,30 +41,64 @@ class Clock(Protocol):
         ...
 
 
+class RunningOn:
+    """A clock that never goes back, made of one that stands still while the machine sleeps and of the wall clock.
+
+    Where the wall clock has gained more than :data:`LEAP`, the machine slept, or somebody set the clock forward: that
+    cannot be told apart, and counts as time that passed. One that was set back changes nothing; of the next sleep, only
+    what exceeds that is seen.
+    """
+
+    def __init__(self, standing: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time) -> None:
+        self._standing, self._wall = standing, wall
+        self._apart: float = wall() - standing()
+        self._slept = 0.0
+
+    def __call__(self) -> float:
+        now = self._standing()
+        slept = self._wall() - now - self._apart
+        if slept > self._slept + LEAP:
+            self._slept = slept
+        return now + self._slept
+
+
+def running_on(boot_clock: int | None = getattr(time, "CLOCK_BOOTTIME", None)) -> Callable[[], float]:
+    """Return the clock that runs on while the machine sleeps: the kernel's, if it has one."""
+    if boot_clock is not None:
+        with suppress(OSError):  # the name may exist, and the kernel still refuse it
+            time.clock_gettime(boot_clock)
+            return partial(time.clock_gettime, boot_clock)
+    return RunningOn()
+
+
 class SystemClock:
     """The machine's clocks. ``sleep`` is looked up at call time, so that gevent's patch takes effect."""
 
     __slots__ = ()
 
-    now: staticmethod[[], float] = staticmethod(time.monotonic)
+    now: staticmethod[[], float] = staticmethod(running_on())
 
     def wall(self) -> float:
         """Return seconds since the epoch."""
         return time.time()
 
     def sleep(self, seconds: float) -> None:
-        """Sleep, 31 years at most."""
-        time.sleep(min(seconds, LONGEST_SLEEP))
+        """Sleep, by :meth:`now`."""
+        until = self.now() + seconds
+        while seconds > NAP:
+            time.sleep(NAP)
+            seconds = min(seconds - NAP, until - self.now())  # a test may have replaced time.sleep
+        time.sleep(max(0.0, seconds))
 
     def wait(self, condition: threading.Condition, seconds: float) -> None:
-        """Wait with the lock released."""
-        condition.wait(min(seconds, threading.TIMEOUT_MAX))
+        """Wait with the lock released; perhaps for less."""
+        condition.wait(min(seconds, NAP))
 
 
 def wait_on(clock: Clock, condition: threading.Condition, seconds: float) -> None:
     """Wait on a condition whose lock is held, by the clock's ``wait(condition, seconds)``, or else by its ``sleep``.
 
-    A clock that can only sleep is not woken early.
+    It may end early: look again. A clock that can only sleep is not woken early.
 
     :param seconds: the longest wait.
     """

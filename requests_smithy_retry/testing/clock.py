@@ -13,6 +13,9 @@ from unittest import mock
 
 from ..clock import SystemClock, wait_on
 
+REAL_NOW = SystemClock.now
+"""The machine's clock, which :func:`skipped_waits` replaces."""
+
 
 class _Skipping:
     """Records sleeps, and adds them up instead of waiting. Safe to use from several threads, which share the time."""
@@ -102,7 +105,7 @@ class RetryClock(_Skipping):
     """
 
     def now(self) -> float:
-        return time.monotonic() + super().now()
+        return REAL_NOW() + super().now()
 
     def wall(self) -> float:
         return time.time() + super().wall()

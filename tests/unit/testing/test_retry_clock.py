@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 import requests
@@ -60,11 +59,11 @@ def test_skipped_time_counts_against_a_deadline() -> None:
 
 def test_afterwards_the_machine_tells_the_time_again() -> None:
     """Leaving the block, also by an exception, brings back the real clock."""
-    before = dict(vars(SystemClock))
+    before, began = dict(vars(SystemClock)), SystemClock().now()
     with pytest.raises(ZeroDivisionError), skipped_waits():
         raise ZeroDivisionError
     assert before == dict(vars(SystemClock))
-    assert abs(SystemClock().now() - time.monotonic()) < 1
+    assert SystemClock().now() - began < 60
 
 
 def test_blocks_nest() -> None:

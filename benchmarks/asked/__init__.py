@@ -1,0 +1,1 @@
+"""The measures of what people ask for."""

@@ -1,0 +1,170 @@
+"""A clock that runs on while the machine sleeps (contract 8.7)."""
+
+from __future__ import annotations
+
+import threading
+import time
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from requests_smithy_retry import RetryAdapter, SystemClock
+from requests_smithy_retry.clock import LEAP, NAP, RunningOn, after, running_on
+from tests.faults import FaultProxy, FaultServer, Forget
+from tests.faults.oracle import tls_contexts
+from tests.support import session_with
+
+
+class Machine:
+    """A machine that can be put to sleep, and whose wall clock can be set."""
+
+    def __init__(self) -> None:
+        self.standing, self.epoch = 100.0, 1_700_000_000.0
+        self.clock = RunningOn(lambda: self.standing, lambda: self.epoch)
+
+    def run(self, seconds: float) -> None:
+        self.standing += seconds
+        self.epoch += seconds
+
+    def sleep(self, seconds: float) -> None:
+        self.epoch += seconds
+
+    set_forward = sleep
+
+
+def test_a_sleep_of_the_machine_is_time_that_passes() -> None:
+    """By the wall clock, where the other one stood still; as often as it happens."""
+    machine = Machine()
+    began = machine.clock()
+    for _ in range(3):
+        machine.run(10)
+        machine.sleep(8 * 3600)
+    assert 3 * (10 + 8 * 3600) == machine.clock() - began
+
+
+@pytest.mark.parametrize("step", [-86_400.0, -3600.0, -1.0, 0.5, LEAP])
+def test_a_wall_clock_that_is_set_back_or_corrected_changes_nothing(step: float) -> None:
+    """Time goes on as the standing clock does."""
+    machine = Machine()
+    began = machine.clock()
+    machine.epoch += step
+    machine.run(7)
+    assert 7 == machine.clock() - began
+
+
+def test_a_wall_clock_that_is_set_forward_counts_as_a_sleep() -> None:
+    """It cannot be told from one: connections are too old then, and deadlines over, which loses nothing."""
+    machine = Machine()
+    began = machine.clock()
+    machine.set_forward(3600)
+    assert 3600 == machine.clock() - began
+
+
+def test_after_a_clock_was_set_back_the_rest_of_a_sleep_is_seen() -> None:
+    """An hour back and then eight hours of sleep are seven."""
+    machine = Machine()
+    began = machine.clock()
+    machine.epoch -= 3600
+    machine.clock()
+    machine.sleep(8 * 3600)
+    assert 7 * 3600 == machine.clock() - began
+
+
+@given(st.lists(st.tuples(st.floats(0, 1e5), st.floats(-1e6, 1e6)), max_size=30))
+def test_it_never_goes_back(moves: list[tuple[float, float]]) -> None:
+    """Whatever becomes of the wall clock, and never slower than the clock that stands still."""
+    machine = Machine()
+    seen = [machine.clock()]
+    for seconds, jump in moves:
+        machine.run(seconds)
+        machine.epoch += jump
+        seen.append(machine.clock())
+    assert all(later >= before for before, later in pairwise(seen))
+    assert seen[-1] - seen[0] >= machine.standing - 100 - 1e-6
+
+
+def test_threads_see_one_sleep_once() -> None:
+    """Threads that look at the same moment agree."""
+    machine = Machine()
+    began = machine.clock()
+    machine.sleep(1000)
+    seen: list[float] = []
+    threads = [threading.Thread(target=lambda: seen.append(machine.clock() - began)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [1000.0] * 8 == seen
+
+
+def test_the_kernels_clock_is_taken_where_there_is_one() -> None:
+    """``CLOCK_BOOTTIME`` on Linux; where the kernel refuses it, or has none, the wall clock helps."""
+    assert isinstance(running_on(None), RunningOn)
+    assert isinstance(running_on(-12345), RunningOn)
+    known = time.CLOCK_MONOTONIC if hasattr(time, "CLOCK_MONOTONIC") else None
+    assert known is None or abs(running_on(known)() - time.monotonic()) < 60
+
+
+def test_the_systems_clock_goes_on() -> None:
+    """Two looks are in order."""
+    assert SystemClock().now() <= SystemClock().now()
+
+
+def test_a_long_sleep_looks_at_the_clock_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``time.sleep`` stands still with the machine, so a wait of 100 s is over soon after the lid is open again."""
+    machine, slept = Machine(), []
+    monkeypatch.setattr(SystemClock, "now", staticmethod(machine.clock))
+
+    def nap(seconds: float) -> None:
+        slept.append(seconds)
+        machine.run(seconds)
+        if len(slept) == 2:
+            machine.sleep(3600)
+
+    monkeypatch.setattr(time, "sleep", nap)
+    SystemClock().sleep(100)
+    assert [NAP, NAP, 0.0] == slept
+    slept.clear()
+    SystemClock().sleep(70)
+    assert [NAP, 0.0] == slept[:1] + slept[-1:]
+
+
+def test_a_sleep_that_a_test_has_replaced_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where ``time.sleep`` does nothing, as in many tests, the parts add up to the whole, and nothing spins."""
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    SystemClock().sleep(100)
+    assert [NAP] * 3 == slept[:3]
+    assert pytest.approx(100, abs=5) == sum(slept)
+
+
+@pytest.mark.real_time
+@pytest.mark.filterwarnings("ignore:Unverified")
+def test_a_closed_lid_loses_no_post(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first POST after a sleep of the machine goes over a new connection: a NAT has forgotten the old one."""
+    slept, now, nat = [0.0], SystemClock.now, Forget()
+    monkeypatch.setattr(SystemClock, "now", staticmethod(lambda: now() + sum(slept)))
+    with (
+        FaultServer(tls=tls_contexts()[0]) as server,
+        FaultProxy(nat) as proxy,
+        session_with(RetryAdapter()) as client,
+    ):
+        how: Any = {"proxies": {"https": proxy.url}, "verify": False, "timeout": 60}
+        for gap in (60.0, 3600.0, 36_000.0):
+            assert client.post(server.url, data=b"x", **how).ok
+            nat.forget()
+            slept.append(gap)
+        assert client.post(server.url, data=b"x", **how).ok
+
+
+def test_a_closed_lid_ends_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block's deadline goes on while the machine sleeps."""
+    machine = Machine()
+    monkeypatch.setattr(SystemClock, "now", staticmethod(machine.clock))
+    deadline = after(60)
+    assert deadline is not None
+    machine.sleep(3600)
+    assert -3540 == deadline.left()
