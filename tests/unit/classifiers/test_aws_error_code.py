@@ -66,13 +66,6 @@ def test_an_unknown_code_an_exception_and_nothing_at_all_are_no_opinion() -> Non
     assert code_of(Outcome()) is None
 
 
-def test_the_servers_wait_goes_with_the_verdict() -> None:
-    """``x-amz-retry-after`` is in milliseconds and remembers its source."""
-    outcome = failed(x_amzn_errortype="SlowDown", x_amz_retry_after="1500")
-    reason = AwsErrorCodeClassifier().classify_retry(outcome, NOTHING).reason
-    assert (reason.retry_after, reason.retry_after_source) == (1.5, "x-amz-retry-after")
-
-
 def test_the_servers_wait_refines_an_earlier_verdict_and_makes_none() -> None:
     """Contract 3.6: a hint never makes an outcome retryable."""
     ask = AwsErrorCodeClassifier().classify_retry
@@ -101,35 +94,6 @@ def test_an_unread_body_is_left_unread() -> None:
     assert response.raw.read() == body
     adapter.script = [Reply(400, {"x-amzn-errortype": "SlowDown"}), 200]
     assert send(adapter, stream=True).status_code == 200
-
-
-def test_the_caller_still_sees_the_whole_body() -> None:
-    """The caller gets the whole body, although it was searched for a code."""
-    body = b'{"__type":"Other"}' + b" " * 200_000
-    assert send(scripted(Reply(400, body=body))).content == body
-
-
-def test_another_librarys_response_that_refuses_its_body_has_none() -> None:
-    """Driven by hand, a body is looked at if it is there."""
-
-    class Refusing:
-        status_code = 400
-        headers: dict[str, str] = {}
-
-        @property
-        def content(self) -> bytes:
-            raise RuntimeError("not read yet")
-
-    assert code_of(Outcome(error=OSError(), response=Refusing())) is None  # type: ignore[arg-type]
-    assert code_of(Outcome(response=type("Bare", (), {"status_code": 400, "headers": {}})())) is None  # type: ignore[arg-type]
-
-
-def test_a_throttling_code_is_priced_and_paced_as_throttling() -> None:
-    """5 tokens, and a base of one second (contract 6.2, 7.1)."""
-    adapter = scripted(Reply(400, body=BODIES["query"] % b"Throttling"), 200)
-    history = retry_history(send(adapter))
-    assert adapter.clock.sleeps == [1.0]
-    assert (history.attempts[0].quota_before, history.attempts[0].quota_after) == (500, 495)
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import random
-import time
 
 import pytest
 
 from requests_smithy_retry.classifiers.outcome import BODY_PREFIX
-from requests_smithy_retry.smithy.aws import THROTTLING_CODES, TRANSIENT_CODES
 from requests_smithy_retry.smithy.error_code import code_in_body, error_code
 
 BOMB = (
@@ -139,13 +137,6 @@ def test_no_more_than_64_kib_are_looked_at() -> None:
     assert error_code({}, b"<Error><Code>SlowDown</Code>" + filler + b"</Error>") == "SlowDown"
 
 
-def test_the_two_classes_do_not_overlap() -> None:
-    """``PriorRequestNotComplete``, which botocore has in both, is throttling."""
-    assert not THROTTLING_CODES & TRANSIENT_CODES
-    assert "PriorRequestNotComplete" in THROTTLING_CODES
-    assert (len(THROTTLING_CODES), len(TRANSIENT_CODES)) == (14, 2)
-
-
 def test_no_bytes_raise() -> None:
     """Thousands of mutations of real bodies, each with a few bytes changed, cut or doubled."""
     draw = random.Random(7)
@@ -162,38 +153,3 @@ def test_no_bytes_raise() -> None:
         code = error_code({"x-amzn-errortype": bytes(body[:9]).decode("latin-1")}, bytes(body))
         assert code is None or isinstance(code, str)
         assert code_in_body(bytes(body)) is None or isinstance(code_in_body(bytes(body)), str)
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"<" * BODY_PREFIX,
-        b"<a>" * (BODY_PREFIX // 3),
-        b"<a " + b"b='' " * 12_000 + b"/>",
-        b"{" + b'"a":1,' * 10_000,
-        b'{"a":' * 12_000,
-        b"<Error><Code>" + b"&amp;" * 12_000,
-    ],
-)
-def test_the_worst_bodies_cost_little(body: bytes) -> None:
-    """Well under a tenth of a second each: the work is linear in 64 KiB."""
-    begun = time.thread_time()
-    assert code_in_body(body) is None
-    assert time.thread_time() - begun < 0.1
-
-
-@pytest.mark.parametrize("start", [b"\x0b", b"\x0c", b"X", b"\xa0"])
-def test_only_white_space_may_stand_before_the_body(start):
-    """Only the white space of JSON and XML may stand there: blank, tab and the ends of a line."""
-    for body in (b'{"code": "SlowDown"}', b"<Error><Code>SlowDown</Code></Error>"):
-        assert code_in_body(start + body) is None
-        assert code_in_body(b" \t\r\n" + body) == "SlowDown"
-
-
-def test_64_kib_of_a_body_are_looked_at():
-    """A code that ends there is found; one byte later it is not."""
-    for size, expected in ((65_536, "SlowDown"), (65_537, None)):
-        head, tail = b"<Error><!--", b"--><Code>SlowDown</Code>"
-        body = head + b" " * (size - len(head) - len(tail)) + tail
-        assert len(body) == size
-        assert error_code({}, body + b"</Error>") == expected

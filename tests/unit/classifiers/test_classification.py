@@ -92,18 +92,6 @@ def test_something_else_than_a_verdict_is_a_bug() -> None:
         classify([saying(True)], Outcome())
 
 
-def test_an_exception_of_a_classifier_comes_through() -> None:
-    """The exception propagates, the connection is released, and nothing more is sent."""
-
-    def broken(outcome: Outcome) -> None:
-        raise ZeroDivisionError("a bug")
-
-    adapter = scripted(503, classifiers=[classifier(broken)])
-    with pytest.raises(ZeroDivisionError, match="a bug"):
-        send(adapter)
-    assert adapter.responses[0].raw.closed
-
-
 def test_a_classifier_cannot_refuse_in_the_strategys_place() -> None:
     """A classifier's ``RetryError`` is a bug like any other exception, and propagates under another name."""
 
@@ -113,24 +101,6 @@ def test_a_classifier_cannot_refuse_in_the_strategys_place() -> None:
     with pytest.raises(RuntimeError, match=r"^the classifier 'failing' raised a RetryError") as caught:
         classify([classifier(failing)], Outcome())
     assert isinstance(caught.value.__cause__, RetryError)
-
-
-def test_identity_no_action_changes_no_fold() -> None:
-    """Wherever it is put in, among any verdicts."""
-    for seed in range(300):
-        draw = random.Random(seed)
-        verdicts = draw.choices(VERDICTS, k=draw.randrange(6))
-        place = draw.randrange(len(verdicts) + 1)
-        more = [*verdicts[:place], NOTHING, *verdicts[place:]]
-        assert _fold(more) == _fold(verdicts)
-
-
-def test_forbidden_absorbs() -> None:
-    """The first forbidden is the verdict, whatever comes after it."""
-    for seed in range(300):
-        draw = random.Random(seed)
-        before, after = draw.choices(VERDICTS[:5], k=draw.randrange(4)), draw.choices(VERDICTS, k=draw.randrange(4))
-        assert _fold([*before, FORBIDDEN, *after]) == FORBIDDEN
 
 
 def test_the_order_of_addition_does_not_matter_where_priorities_differ() -> None:
@@ -145,10 +115,6 @@ def test_the_order_of_addition_does_not_matter_where_priorities_differ() -> None
         expected = classify(in_order(items), Outcome())
         draw.shuffle(items)
         assert classify(in_order(items), Outcome()) == expected
-
-
-def _fold(verdicts: list[RetryAction]) -> RetryAction:
-    return classify([saying(verdict) for verdict in verdicts], Outcome()).action
 
 
 LOCKED = classifier(
@@ -255,17 +221,6 @@ def test_a_success_is_retried_where_a_classifier_asks_to_see_it(per_operation: b
         assert adapter.strategy.bucket("https://api.example.com:443").available == 500
 
 
-@pytest.mark.parametrize("method", ["GET", "POST"])
-def test_a_success_that_nobody_wants_retried_is_a_success_for_a_foreign_strategy_too(method: str) -> None:
-    """A foreign strategy is told of the success of a POST, too, which could not be sent again."""
-    strategy = Foreign()
-    adapter = scripted(
-        Reply(200, body=b"done"), strategy=strategy, classifiers=[classifier(_done, sees_successes=True)]
-    )
-    assert send(adapter, method).content == b"done"
-    assert strategy.calls == ["acquire", "success"]
-
-
 def test_a_foreign_strategy_cannot_send_a_polled_post_again() -> None:
     """The resend rule holds for a success, too: a POST that was answered was applied."""
     strategy = Foreign()
@@ -293,30 +248,6 @@ def test_a_foreign_strategys_fold_is_that_of_the_operation() -> None:
     with retry_options(classifiers=only(saying(TRANSIENT), early)):
         send(adapter)
     assert strategy.errors[0].is_retry_safe is False
-
-
-def test_of_a_success_only_those_are_asked_that_want_to_see_it() -> None:
-    """A classifier of failures is not asked about a success, even if another classifier wants to see it."""
-    failures_only = saying(TRANSIENT, "failures")
-    adapter = scripted(200, classifiers=[failures_only, classifier(_done, sees_successes=True)])
-    assert retry_history(send(adapter)).stop_reason is StopReason.SUCCESS
-
-
-def test_successes_are_not_classified_where_nobody_asked() -> None:
-    """No classifier runs for a success."""
-    seen = []
-    quiet = classifier(lambda outcome: seen.append(outcome))
-    adapter = scripted(200, classifiers=[quiet])
-    assert send(adapter).status_code == 200
-    assert seen == []
-
-
-def test_an_operation_is_classified_once() -> None:
-    """Each failed attempt is classified once, on every path."""
-    seen = []
-    counting = classifier(lambda outcome: seen.append(outcome.attempt))
-    send(scripted(503, 503, 503, classifiers=[counting]))
-    assert seen == [1, 2, 3]
 
 
 class Foreign:

@@ -9,7 +9,6 @@ import pytest
 
 from requests_smithy_retry import (
     HttpStatusCodeClassifier,
-    NoActionIndicated,
     Outcome,
     RetryAction,
     RetryClassifier,
@@ -22,7 +21,6 @@ from requests_smithy_retry import (
     with_priority,
 )
 from requests_smithy_retry.classifiers.protocol import (
-    FunctionClassifier,
     in_order,
     is_classifier,
     priority_of,
@@ -52,40 +50,6 @@ def test_a_function_of_two_arguments_gets_the_verdict_so_far() -> None:
     assert echo(Outcome()) == NOTHING
     assert echo(Outcome(), RetryAction.server_error()) == RetryAction.server_error()
     assert (echo.name, echo.priority, echo.sees_successes) == ("an echo", AFTER, True)
-
-
-def test_the_bare_decorator_keeps_the_name() -> None:
-    """``@classifier`` without arguments does."""
-
-    @classifier
-    def locked(outcome: Outcome) -> None:
-        return None
-
-    assert locked.name == "locked"
-    assert locked(Outcome()) is None
-
-
-def test_a_decorator_with_arguments_leaves_out_what_it_is_not_given() -> None:
-    """The name is the function's; successes are not looked at."""
-
-    @classifier(priority=AFTER)
-    def mine(outcome: Outcome) -> None:
-        return None
-
-    assert (mine.name, mine.priority, mine.sees_successes) == ("mine", AFTER, False)
-    assert FunctionClassifier(mine).sees_successes is False
-
-
-def test_a_function_is_given_the_very_outcome() -> None:
-    """The function gets the outcome itself, with or without a second parameter, however it is called."""
-    seen = []
-    outcome = Outcome()
-    one = classifier(lambda outcome: seen.append(outcome))
-    two = classifier(lambda outcome, previous: seen.append(outcome))
-    for made in (one, two):
-        made.classify_retry(outcome, NOTHING)
-        made(outcome)
-    assert [True] * 4 == [each is outcome for each in seen]
 
 
 @pytest.mark.parametrize(
@@ -205,21 +169,6 @@ def test_a_priority_that_is_none_is_refused(make: Any) -> None:
 def test_what_can_be_used_as_a_classifier(item: Any, verdict: bool) -> None:
     """A classifier needs a name and a method; a bare function is made one with ``classifier``."""
     assert is_classifier(item) is verdict
-
-
-def test_a_classifier_without_an_opinion_may_return_none() -> None:
-    """A verdict of None means "no action"."""
-    assert isinstance(NOTHING, NoActionIndicated)
-
-
-def test_the_verdict_so_far_may_be_taken_by_its_name_alone() -> None:
-    """A function that cannot do without it, and takes it as a keyword, is given it so."""
-
-    @classifier
-    def echo(outcome: Outcome, *, previous: RetryAction) -> RetryAction:
-        return previous
-
-    assert echo.classify_retry(Outcome(), RetryAction.transient_error()) == RetryAction.transient_error()
 
 
 @pytest.mark.parametrize(

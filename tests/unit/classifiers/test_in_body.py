@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import pytest
@@ -59,11 +58,6 @@ def test_anything_else_is_a_bug(found: Any) -> None:
         verdict(outcome_of(), found, name="mine")
 
 
-def test_the_kind_is_the_programs_to_say() -> None:
-    """The program chooses the kind of error, for example one after which the server may have acted."""
-    assert RetryAction.server_error() == verdict(outcome_of(), kind=ErrorKind.SERVER)
-
-
 @pytest.mark.parametrize(
     "outcome",
     [
@@ -107,12 +101,6 @@ def test_a_word_is_asked_for(words: Any) -> None:
     """Without a word to look for, every body would be parsed, so one is required."""
     with pytest.raises(TypeError, match="one or more texts are allowed"):
         ErrorInBodyClassifier(is_throttled, *words)
-
-
-def test_it_can_be_pickled() -> None:
-    """The classifier can be pickled with its predicate, if that has a name."""
-    item = pickle.loads(pickle.dumps(ErrorInBodyClassifier(is_throttled, "THROTTLED", "busy")))
-    assert RetryAction.throttling_error() == item.classify_retry(outcome_of(), NOTHING)
 
 
 def test_a_post_is_sent_again_after_the_wait_that_the_body_asks_for() -> None:

@@ -47,16 +47,6 @@ def test_the_delay_is_waited_before_the_outcome_is_handed_on(failure: Any, waite
     assert len(adapter.sent) == 1
 
 
-def test_an_exception_is_handed_on_after_the_delay_too() -> None:
-    """The very one."""
-    failure = reset_error()
-    adapter = scripted(failure, quota=0)
-    with retry_options(long_poll=True), pytest.raises(type(failure)) as caught:
-        send(adapter)
-    assert caught.value is failure
-    assert adapter.clock.sleeps == [0.05]
-
-
 def test_a_strategy_driven_by_hand_gives_the_delay_with_its_refusal() -> None:
     """The refusal carries the delay, so that the code that drives the strategy can wait."""
     strategy = StandardRetryStrategy(quota=0, jitter="none")
@@ -84,14 +74,6 @@ def test_it_is_never_waited_where_the_quota_was_not_the_cause(script: Any, optio
     assert retry_history(response).stop_reason is stop
 
 
-def test_a_request_that_may_not_be_sent_again_is_not_waited_for() -> None:
-    """The resend rule comes before the quota."""
-    adapter = scripted(500, quota=0)
-    with retry_options(long_poll=True):
-        assert send(adapter, "POST").status_code == 500
-    assert adapter.clock.sleeps == []
-
-
 def test_other_operations_are_not_delayed() -> None:
     """Neither an operation that is not a long poll nor one with ``long_poll=False`` is delayed."""
     adapter = scripted(503, 503, quota=0)
@@ -111,30 +93,6 @@ def test_a_model_marks_its_long_polls() -> None:
     assert adapter.clock.sleeps == []
     send(adapter, "GET", f"{URL}/wait")
     assert adapter.clock.sleeps == [0.05]
-
-
-def test_it_retries_as_any_operation_while_there_is_quota() -> None:
-    """When the quota is empty, a long poll waits once more and gives up."""
-    adapter = scripted(503, 503, quota=14)
-    with retry_options(long_poll=True):
-        response = send(adapter)
-    assert adapter.clock.sleeps == [0.05, 0.1]
-    assert retry_history(response).stop_reason is StopReason.QUOTA_EXCEEDED
-
-
-def test_no_connection_is_held_while_it_waits() -> None:
-    """The failed response was read before."""
-    held = []
-
-    class Watching(FakeClock):
-        def sleep(self, seconds: float) -> None:
-            held.append(adapter.responses[-1]._content_consumed)
-            super().sleep(seconds)
-
-    adapter = scripted(Reply(503, body=b"busy"), quota=0, clock=Watching())
-    with retry_options(long_poll=True):
-        assert send(adapter).content == b"busy"
-    assert held == [True]
 
 
 @pytest.mark.parametrize("deadline", [0.01, 0.05])

@@ -12,15 +12,11 @@ import pytest
 from requests_smithy_retry import (
     ErrorKind,
     ErrorRetryInfo,
-    HasFault,
     ModeledAsRetryableClassifier,
     Outcome,
     RetryAction,
     RetryForbidden,
     RetryReason,
-    StandardRetryStrategy,
-    StopReason,
-    retry_history,
 )
 from tests.support import scripted, send
 from tests.unit.classifiers.test_http_status import outcome_of
@@ -90,17 +86,6 @@ def test_an_error_that_is_not_safe_forbids(fault: Any) -> None:
     """The classifier forbids a retry with every ``fault``: the server's, the client's or unknown."""
     verdict = ModeledAsRetryableClassifier().classify_retry(Outcome(error=Info(False, fault=fault)), NOTHING)
     assert verdict == RetryForbidden("Info says that a retry is not safe")
-
-
-def test_the_protocols_are_checked_at_run_time() -> None:
-    """``isinstance`` goes by the attributes: an error that lacks one of them is no ErrorRetryInfo."""
-    assert isinstance(Info(True), ErrorRetryInfo)
-    assert isinstance(Info(True), HasFault)
-    assert isinstance(Faulty(None), HasFault)
-    assert not isinstance(Faulty(None), ErrorRetryInfo)
-    without = Info(True)
-    del without.is_timeout_error
-    assert not isinstance(without, ErrorRetryInfo)
 
 
 class Bare(Exception, ErrorRetryInfo):
@@ -178,22 +163,6 @@ def test_a_post_is_sent_again_only_where_the_modelled_error_says_safe(error: Any
     assert send(adapter, "POST").status_code == statuses[-1]
 
 
-def test_a_modelled_no_beats_a_retryable_status() -> None:
-    """Forbidden ends the fold."""
-    history = retry_history(
-        send(scripted(503, classifiers=[ModeledAsRetryableClassifier(lambda response: Info(False))]))
-    )
-    assert history.stop_reason is StopReason.FORBIDDEN
-
-
-def test_the_modelled_retry_after_is_a_floor_for_the_delay() -> None:
-    """The wait is the error's ``retry_after``, and the history names the error as its source."""
-    adapter = scripted(400, 200, classifiers=[ModeledAsRetryableClassifier(lambda response: Info(True, 4.5))])
-    history = retry_history(send(adapter))
-    assert adapter.clock.sleeps == [4.5]
-    assert history.attempts[1].delay_source == "error"
-
-
 @pytest.mark.parametrize(
     ("after", "floor"),
     [
@@ -224,19 +193,3 @@ def test_a_parser_that_returns_no_exception_is_a_bug() -> None:
     """Such a bug raises, as does a classifier that returns no verdict."""
     with pytest.raises(TypeError, match=r"^error_parser returned {'code': 7}: an exception or None is allowed$"):
         send(scripted(400, classifiers=[ModeledAsRetryableClassifier(lambda response: {"code": 7})]))
-
-
-def test_raised_errors_are_judged_in_the_same_way_by_a_strategy_alone() -> None:
-    """No HTTP anywhere."""
-    strategy = StandardRetryStrategy(jitter="none", quota=500)
-    token = strategy.acquire_initial_retry_token()
-    token = strategy.refresh_retry_token_for_retry(token_to_renew=token, error=Info(True, throttling=True))
-    assert (token.retry_count, token.retry_delay, token.acquired) == (1, 1.0, 5)
-
-
-def test_the_parser_is_for_responses() -> None:
-    """An exception without one is no matter of it."""
-    asked: list[Any] = []
-    item = ModeledAsRetryableClassifier(asked.append)
-    assert item.classify_retry(Outcome(error=KeyError()), NOTHING) == NOTHING
-    assert asked == []

@@ -56,13 +56,6 @@ def test_the_carrier_of_a_response_implements_both_protocols(status: int, fault:
     assert error.request is request
 
 
-def test_the_carrier_of_a_response_says_nothing_before_the_classifiers_did() -> None:
-    """Before the classifiers are asked, the carrier has the values of an error without modelled facts."""
-    error = ResponseError(outcome_of(503).response, RetryContext(outcome_of(503)))
-    assert (error.is_retry_safe, error.retry_after) == (None, None)
-    assert (error.is_throttling_error, error.is_timeout_error) == (False, False)
-
-
 def test_an_exception_of_somebodys_code_is_its_own_outcome() -> None:
     """An exception is its own outcome, unless it carries a response; one that was not read stays unread."""
     plain, other = OSError(), RuntimeError()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import pytest
 from urllib3.util.retry import Retry
@@ -17,11 +16,10 @@ from requests_smithy_retry import (
     StopReason,
     classifier,
     retry_history,
-    retry_options,
 )
 from requests_smithy_retry.classifiers.outcome import ResendFacts
 from requests_smithy_retry.classifiers.resend import RESEND_RULE, resend_ruling
-from tests.support import Reply, pool_timeout, read_timeout, reset_error, scripted, send
+from tests.support import pool_timeout, reset_error, scripted, send
 
 TRANSIENT = RetryAction.transient_error()
 SAFE = RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, not_applied=True))
@@ -96,66 +94,6 @@ def test_as_a_classifier_the_rule_only_forbids_what_was_indicated() -> None:
     assert isinstance(RESEND_RULE.classify_retry(Outcome(resend=POST), TRANSIENT), RetryForbidden)
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "get"])
-@pytest.mark.parametrize("failure", [503, read_timeout, reset_error], ids=["503", "timeout", "reset"])
-def test_idempotent_methods_are_sent_again(method: str, failure: Any) -> None:
-    """The idempotent methods of RFC 9110 9.2.2 are sent again after any transient failure."""
-    adapter = scripted(failure if failure == 503 else failure(), 200)
-    assert send(adapter, method).status_code == 200
-
-
-@pytest.mark.parametrize("method", ["POST", "PATCH", "CONNECT", "LOCK"])
-@pytest.mark.parametrize("status", [500, 502, 503, 504])
-def test_other_methods_are_not_sent_again_after_a_server_error(method: str, status: int) -> None:
-    """The server may have applied them."""
-    history = retry_history(send(scripted(status), method))
-    assert history.stop_reason is StopReason.NOT_RESENDABLE
-
-
-@pytest.mark.parametrize("failure", [read_timeout(), reset_error()], ids=["timeout", "reset"])
-def test_a_post_is_not_sent_again_after_its_bytes_went_out(failure: Exception) -> None:
-    """The caller gets that very exception."""
-    with pytest.raises(type(failure)) as caught:
-        send(scripted(failure), "POST", data=b"x")
-    assert caught.value is failure
-    assert retry_history(failure).stop_reason is StopReason.NOT_RESENDABLE
-
-
-@pytest.mark.parametrize(
-    "first",
-    [408, 425, 429, Reply(400, {"x-amzn-errortype": "SlowDown"}), pool_timeout()],
-    ids=["408", "425", "429", "throttling code", "no connection"],
-)
-def test_a_post_is_sent_again_where_it_cannot_have_been_applied(first: Any) -> None:
-    """The server said so, or no byte was written."""
-    assert send(scripted(first, 200), "POST", data=b"x").status_code == 200
-
-
-def test_a_transient_code_alone_does_not_say_that_a_post_was_not_applied() -> None:
-    """``RequestTimeout`` with 400 is not among what contract 4.2 lists."""
-    history = retry_history(send(scripted(Reply(400, {"x-amzn-errortype": "RequestTimeout"})), "POST"))
-    assert history.stop_reason is StopReason.NOT_RESENDABLE
-
-
-def test_the_caller_says_so_for_a_request_either_way() -> None:
-    """``idempotent=True`` unlocks a POST, ``False`` locks a GET and outdoes a key."""
-    with retry_options(idempotent=True):
-        assert send(scripted(500, 200), "POST").status_code == 200
-    with retry_options(idempotent=False):
-        assert send(scripted(500), "GET").status_code == 500
-        assert send(scripted(500), "POST", headers={"Idempotency-Key": "k"}).status_code == 500
-        assert send(scripted(429, 200), "GET").status_code == 200
-
-
-def test_the_allowed_methods_are_an_option() -> None:
-    """``allowed_methods`` of None allows all methods, an empty collection no method."""
-    assert send(scripted(500, 200, allowed_methods=None), "POST").status_code == 200
-    assert send(scripted(500, 200, allowed_methods=["post"]), "POST").status_code == 200
-    refused = send(scripted(500, allowed_methods=[]), "GET")
-    assert refused.status_code == 500
-    assert "GET is not idempotent" in retry_history(refused).sentence
-
-
 def test_strict_methods_are_urllib3s_habit() -> None:
     """Outside ``allowed_methods``, a 429 and a key do not help; only that nothing was written does."""
     strict = Retry(3, status_forcelist=[429], raise_on_status=False)
@@ -176,21 +114,9 @@ def test_a_success_that_is_to_be_polled_obeys_the_rule_as_well() -> None:
     assert history.stop_reason is StopReason.NOT_RESENDABLE
 
 
-def test_histories_name_the_rule() -> None:
-    """The rule's vote is among those of the attempt."""
-    history = retry_history(send(scripted(500), "POST"))
-    assert [vote.classifier for vote in history.attempts[0].votes][-1] == "resend rule"
-
-
 @pytest.mark.parametrize("method", ["LIST", "PROPFIND", "REPORT", "SEARCH", "search"])
 def test_methods_that_only_read_are_sent_again(method: str) -> None:
     """The reading methods of Vault, WebDAV and CalDAV are sent again; a translated ``Retry`` has its own set."""
     assert send(scripted(500, 200), method).status_code == 200
     assert send(scripted(reset_error(), 200), method).status_code == 200
     assert send(scripted(500, 200, max_retries=Retry(1, status_forcelist=[500])), method).status_code == 500
-
-
-@pytest.mark.parametrize("method", ["PROPPATCH", "MKCOL", "COPY", "MOVE", "LOCK"])
-def test_methods_that_write_are_not(method: str) -> None:
-    """Methods of WebDAV that write are not sent again, because no option allows it."""
-    assert send(scripted(500), method).status_code == 500

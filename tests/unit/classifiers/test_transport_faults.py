@@ -27,7 +27,6 @@ _SPEC = importlib.util.spec_from_file_location(
 PAGE = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(PAGE)
 WRAPPED = PAGE.wrapped()
-CLASSES = dict(PAGE.exception_classes())
 FAULTS = {
     "proxy that speaks no TLS",
     "proxy with an untrusted certificate",
@@ -56,15 +55,6 @@ def test_as_requests_raises_it(name: str) -> None:
     assert is_transient(error) is (name not in FAULTS and name != "refused by a proxy")
     assert is_timeout(error) is (name in TIMEOUTS)
     assert never_left(error) is (name == "no free connection in the pool")
-
-
-@pytest.mark.parametrize("name", CLASSES)
-def test_no_class_is_both_a_passing_fault_and_the_requests_own(name: str) -> None:
-    """No class is both, and no question about any of them raises."""
-    error = PAGE.sample(CLASSES[name])
-    assert not (is_transient(error) and is_request_fault(error))
-    assert isinstance(is_timeout(error), bool)
-    assert isinstance(never_left(error), bool)
 
 
 @pytest.mark.parametrize(
@@ -137,13 +127,6 @@ def test_an_invalid_url_inside_a_connection_error_is_the_requests_fault() -> Non
     assert not is_transient(error)
 
 
-def test_a_subclass_of_oserror_is_no_missing_file() -> None:
-    """Only a bare OSError means that a CA bundle is missing, because requests raises that."""
-    assert is_request_fault(OSError("no such bundle"))
-    assert not is_request_fault(ConnectionResetError())
-    assert not is_request_fault(rex.RequestException())
-
-
 def test_causes_are_found_by_structure_and_bounded() -> None:
     """Arguments, reason and cause; never the context, never in circles, never more than 32."""
     inner, outer, unrelated = ValueError("inner"), RuntimeError("outer"), KeyError("unrelated")
@@ -185,30 +168,3 @@ def test_what_is_wrong_with_the_request_is_never_retried(fault: type[Exception])
         pass
 
     assert not is_request_fault(Both("bad"))
-
-
-def test_a_cause_that_stands_twice_hides_none_after_it() -> None:
-    """Each cause is listed once, in order."""
-    one, other = ValueError("one"), ValueError("other")
-    error = RuntimeError(one, one, other)
-    assert list(causes(error)) == [error, one, other]
-
-
-def test_the_frames_of_all_causes_are_forgotten() -> None:
-    """The frames of inner causes are dropped, too, not only those of the outermost error."""
-    try:
-        raise ValueError("inner")
-    except ValueError as caught:
-        inner = caught
-    error = OSError(inner)
-    assert inner.__traceback__ is not None
-    forget_frames(error)
-    assert inner.__traceback__ is None
-
-
-def test_only_a_tls_error_has_a_tls_reason() -> None:
-    """The ``reason`` of an error that is not a TLS error is ignored, and need not be a text."""
-    for reason in ("UNEXPECTED_EOF_WHILE_READING", ["a list"]):
-        strange: Any = ValueError("strange")
-        strange.reason = reason
-        assert is_request_fault(rex.SSLError(strange))

@@ -15,7 +15,7 @@ pytest.importorskip("rich")
 from click.testing import CliRunner
 
 from requests_smithy_retry import RetryConfig
-from requests_smithy_retry.cli.explain_command import exception_named, explain, explain_outcome
+from requests_smithy_retry.cli.explain_command import explain, explain_outcome
 
 
 def run(*arguments: str) -> Any:
@@ -146,24 +146,11 @@ def test_a_person_reads_tables() -> None:
         assert words in text
 
 
-def test_without_votes_and_delays_there_are_no_tables() -> None:
-    """A request at fault is never classified."""
-    text = run("--error", "InvalidURL").output
-    assert "classifier " not in text
-    assert "sent again: no" in text
-
-
 def test_a_shared_quota_is_not_touched() -> None:
     """An explanation spends nobody's tokens, and connects to nothing."""
     config = RetryConfig(quota="redis://127.0.0.1:1/0")
     request = requests.Request("GET", "https://api.example.com").prepare()
     assert explain_outcome(503, request, config)["is_retried"]
-
-
-def test_exceptions_have_names_without_modules_too() -> None:
-    """Requests' own come before urllib3's and Python's of the same name."""
-    assert type(exception_named("ConnectionError")).__module__ == "requests.exceptions"
-    assert type(exception_named("BrokenPipeError")) is BrokenPipeError
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from requests_smithy_retry.features.addresses import (
     AddressMemory,
 )
 from requests_smithy_retry.testing.clock import FakeClock
-from requests_smithy_retry.wire.peers import NoMemory, Peer, is_in_disgrace
+from requests_smithy_retry.wire.peers import NoMemory, Peer
 from requests_smithy_retry.wire.state import AttemptState, reached
 
 HERE = "name.test:80"
@@ -86,13 +86,6 @@ def test_an_address_is_avoided_for_longer_each_time() -> None:
     assert [30, 60, 120, 240, 300, 300] == periods
 
 
-def test_failures_of_requests_under_way_together_count_once() -> None:
-    """Ten failures at one moment make a period of 30 s."""
-    it = Failing()
-    it.fail("A" * 10)
-    assert [(30.0, 30.0)] == [(item.seconds_left, item.period) for item in it.memory.snapshot()]
-
-
 def test_one_connection_finds_out_whether_an_address_is_well() -> None:
     """After its period an address has its turn again; while one connection tries it, others leave it alone."""
     it = Failing()
@@ -149,16 +142,6 @@ def test_old_failures_are_forgotten() -> None:
     assert [30.0] == [item.period for item in it.memory.snapshot()]
 
 
-def test_a_sweep_spares_what_is_young() -> None:
-    """Of one origin's failures, only the old ones are forgotten."""
-    it = Failing()
-    it.fail("A")
-    it.clock.advance(300)
-    it.fail("B")
-    it.clock.advance(31)
-    assert ["B"] == [item.address for item in it.memory.snapshot()]
-
-
 def test_the_memory_is_bounded() -> None:
     """The oldest origins go first, and of one origin the oldest addresses."""
     memory = AddressMemory(FakeClock())
@@ -181,15 +164,6 @@ def test_a_snapshot_tells_what_failed() -> None:
     assert expected == it.memory.snapshot()
 
 
-def test_of_a_single_address_nothing_is_remembered() -> None:
-    """Failures of a name's only address are not recorded, because there is no other one to prefer."""
-    memory = AddressMemory(FakeClock())
-    Peer(memory, HERE, "A", ("A",), 0.0).failed("reset")
-    assert () == memory.snapshot()
-    Peer(memory, HERE, "A", ("A", "B"), 0.0).failed("reset")
-    assert memory.is_known(HERE, "A")
-
-
 @pytest.mark.parametrize(
     ("failures", "tried", "expected"),
     [
@@ -209,11 +183,6 @@ def test_which_kept_connections_are_avoided(failures: str, tried: str, expected:
     it.fail(failures)
     pairs = {(HERE, letter) for letter in tried}
     assert expected == "".join(name for name in ABCD if it.memory.is_avoided(HERE, name, ABCD, pairs))
-
-
-def test_a_connection_of_somebody_elses_is_not_judged() -> None:
-    """A foreign connection has no known far end, so it is not judged."""
-    assert not is_in_disgrace(object())
 
 
 def test_the_far_end_of_an_attempt() -> None:
@@ -252,15 +221,6 @@ def test_whatever_happens_no_address_is_shut_out(story: list[Any], tried: set[st
         assert sorted(order) == list(ABCD)
         assert not memory.is_avoided(HERE, order[0], ABCD, pairs)
         assert all(0 <= item.seconds_left <= item.period <= LONGEST_PERIOD for item in memory.snapshot())
-
-
-@given(st.sets(st.sampled_from("abcdef")), st.integers(2, 6))
-def test_no_more_than_half_are_avoided_for_their_answers(failing: set[str], count: int) -> None:
-    """The others take requests, however many answer with 5xx."""
-    it, names = Failing(), tuple("ABCDEF"[:count])
-    it.fail("".join(sorted(failing)))
-    avoided = [name for name in names if it.memory.is_avoided(HERE, name, names)]
-    assert len(avoided) <= count // 2
 
 
 def test_without_the_feature_no_address_is_avoided() -> None:

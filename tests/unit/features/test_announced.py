@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from requests.structures import CaseInsensitiveDict
 
-from requests_smithy_retry import RateLimitDialect, RetryConfig, RetryConfigError
+from requests_smithy_retry import RetryConfig, RetryConfigError
 from requests_smithy_retry.features.rate_limits.announced import (
     DIALECTS,
     Announced,
@@ -246,14 +246,6 @@ def test_the_hint_of_a_throttled_response(limits: list[Announced], expected: obj
     assert expected == limit_hint(limits)
 
 
-def test_a_row_of_a_user_is_one_line() -> None:
-    """A user's row comes before the known ones, and names are compared without regard to case."""
-    row = RateLimitDialect("Acme-Left", "Acme-Next", "Acme-Most")
-    headers = CaseInsensitiveDict({"ACME-LEFT": "3", "ACME-NEXT": "2s", "ACME-MOST": "9"})
-    assert (Announced(3, 2, 9, "acme-next", "acme-left"),) == announced_in(headers, wall=WALL, dialects=[row])
-    assert () == announced_in(headers, wall=WALL)
-
-
 @pytest.mark.parametrize("value", ["on", None, True, 1, [], ["x"], b"off", {}])
 def test_another_value_is_refused(value: object) -> None:
     """Another value is refused with the allowed ones."""
@@ -278,9 +270,3 @@ def test_no_header_raises_or_makes_a_number_that_is_none(headers: dict[str, str]
     assert all(0 <= number < 1e17 for number in numbers)
     hint = limit_hint(limits)
     assert hint is None or hint.seconds >= 0
-
-
-@given(st.text(max_size=60))
-def test_no_text_raises(text: str) -> None:
-    """No text raises as a reset."""
-    parse_reset(text, WALL)

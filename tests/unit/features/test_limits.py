@@ -269,14 +269,6 @@ def test_a_second_refusal_in_a_row_of_another_operation_holds_back(story: list[s
     assert expected == opens(limits, 0)
 
 
-def test_the_longer_one_of_two_refusals_counts() -> None:
-    """A third refusal with a shorter wait does not open what a second one closed."""
-    limits = Limits()
-    for who, seconds in (("a", 9), ("b", 7), ("c", 1)):
-        limits.refused(who, seconds, 0)
-    assert (7, "retry-after") == limits.opens(0)
-
-
 def test_so_many_users_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest one that nobody uses makes room; if all are in use, there is one more."""
     monkeypatch.setattr(rate_limits, "MOST_USERS", 2)
@@ -317,36 +309,3 @@ def test_a_hundred_threads_go_in_the_order_in_which_they_came() -> None:
         thread.join(30)
     assert sorted(order) == list(range(100))
     assert sorted(passes, key=lambda passed: passed.sent) == passes
-
-
-@pytest.mark.real_time
-def test_a_thousand_threads_get_through_windows_of_two_hundred() -> None:
-    """Nobody is left behind, nobody is let in beyond what is left, and nobody waits for another's time to run out."""
-    clock, lock, limits = SystemClock(), threading.Lock(), Limits()
-    born = clock.now()
-    used: dict[int, int] = {}
-
-    def ask() -> tuple[Announced, int]:
-        window, age = divmod(clock.now() - born, 1.0)
-        with lock:
-            used[int(window)] = count = used.get(int(window), 0) + 1
-        return Told(0, 0, max(0, 200 - count), 1.0 - age, size=200).announced, 200 if count <= 200 else 429
-
-    limits.answered(None, [ask()[0]], 200, clock.now())
-    refused: list[int] = []
-
-    def work() -> None:
-        passed = wait_in(Turn(limits, 60), clock)
-        told, status = ask()
-        limits.answered(passed, [told], status, clock.now())
-        if status != 200:
-            refused.append(status)
-
-    threads = [threading.Thread(target=work, daemon=True) for _ in range(1000)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert ([], True) == ([thread for thread in threads if thread.is_alive()], limits.is_spare)
-    assert clock.now() - born < 30
-    assert len(refused) < 100

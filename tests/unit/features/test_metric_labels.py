@@ -35,12 +35,6 @@ def test_the_first_values_are_let_through(most: int, expected: list[str]) -> Non
     assert expected == [bounded(value) for value in "abca"]
 
 
-def test_a_hundred_values_are_told_apart_by_default() -> None:
-    """The next one is like all others."""
-    bounded = Bounded()
-    assert [*map(str, range(100)), "_OTHER"] == [bounded(str(number)) for number in range(101)]
-
-
 @pytest.mark.parametrize(
     ("method", "expected"),
     [
@@ -78,38 +72,6 @@ def test_the_least_of_a_scope_is_shown() -> None:
         levels.observe(operation(strategy))
         levels.observe(operation(strategy))
     assert {"https://a": 86, "https://b:8443": 486} == levels.read()
-
-
-class Holding:
-    """A foreign strategy with one bucket."""
-
-    def __init__(self, place: int, available: float) -> None:
-        self.place, self.available = place, available
-
-    def __hash__(self) -> int:
-        return self.place
-
-    def snapshot(self) -> Any:
-        return SimpleNamespace(buckets={"https://a:443": self})
-
-
-@pytest.mark.parametrize("first", [86.0, 486.0])
-def test_the_least_is_shown_also_where_no_other_scope_would_be(first: float) -> None:
-    """Whichever strategy is looked at first."""
-    levels = QuotaLevels(most=1)
-    kept = [Holding(1, first), Holding(2, 572 - first)]
-    for strategy in kept:
-        levels.observe(SimpleNamespace(adapter=SimpleNamespace(strategy=strategy)))  # type: ignore[arg-type]
-    assert {"https://a": 86} == levels.read()
-
-
-def test_what_has_no_scope_is_the_default() -> None:
-    """A strategy that is driven by hand may know no scope."""
-    levels = QuotaLevels()
-    strategy = StandardRetryStrategy(quota=TokenBucket(100))
-    strategy.acquire_initial_retry_token()
-    levels.observe(operation(strategy))
-    assert {"default": 100} == levels.read()
 
 
 def test_who_waits_is_added_up() -> None:

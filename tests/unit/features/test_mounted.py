@@ -18,8 +18,6 @@ from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.util.retry import Retry
 
 from requests_smithy_retry import RetryAdapter, RetryConfigError, RetryConfigWarning, install, retry_history, uninstall
-from requests_smithy_retry.config.sources import mounted_of, warn_of_typos
-from requests_smithy_retry.features.everywhere.installation import MOST_LEFT_ALONE
 from requests_smithy_retry.testing import FaultServer, Reply
 from requests_smithy_retry.wire.pools import PreparingPool
 from tests.support import URL
@@ -283,28 +281,6 @@ def test_what_cannot_be_reached_is_left_alone_and_named(make, sentence, mounted)
     assert f"; left alone: {installation.left_alone[0]}>" in repr(installation)
 
 
-def test_each_class_is_named_once(caplog):
-    """The log names an adapter at INFO, by the package of its class, and not again for the next session."""
-    caplog.set_level(logging.INFO, "requests_smithy_retry")
-    installation = installed(mounted="none")
-    for adapter in (HTTPAdapter(), HTTPAdapter(pool_maxsize=3), UnixAdapter("/nowhere")):
-        mounted_on_a_session(adapter)
-    names = ("requests's HTTPAdapter", "tests's UnixAdapter")
-    said = [f"{name}, which mounted='plain' would have retry" for name in names]
-    assert tuple(said) == installation.left_alone
-    assert [("INFO", f"left alone: {sentence}") for sentence in said] == [
-        (record.levelname, record.message) for record in caplog.records
-    ]
-
-
-def test_a_program_that_makes_classes_is_named_to_a_bound():
-    """However many classes of adapters there are, the list is bounded."""
-    installation, session = installed(), requests.Session()
-    for number in range(MOST_LEFT_ALONE + 5):
-        session.mount("http://", type(f"File{number}", (BaseAdapter,), {})())
-    assert MOST_LEFT_ALONE == len(installation.left_alone)
-
-
 def test_a_warning_that_is_an_error_does_not_reach_the_program():
     """A Retry with a setting that cannot be honoured is left alone where warnings are errors."""
     installation, adapter = installed(mounted="all"), HTTPAdapter(max_retries=Retry(3, redirect=2))
@@ -313,29 +289,6 @@ def test_a_warning_that_is_an_error_does_not_reach_the_program():
         mounted_on_a_session(adapter)
     assert (HTTPAdapter, 3) == (type(adapter), adapter.max_retries.total)
     assert "which cannot be combined: max_retries=Retry(total=3" in installation.left_alone[0]
-
-
-class Mounting(requests.Session):
-    """A session with a mount of its own, which others override too."""
-
-    def mount(self, prefix, adapter, *, noted=True):
-        self.__dict__.setdefault("noted", []).append((prefix, noted))
-        super().mount(prefix=prefix, adapter=adapter)
-
-
-def test_only_sessions_made_afterwards_are_reached():
-    """A session of earlier, and one of any time after uninstall, mount what they like; a mount of its own is called."""
-    before = requests.Session()
-    installed()
-    during, own = requests.Session(), Mounting()
-    kept = [HTTPAdapter(), HTTPAdapter(), HTTPAdapter(), HTTPAdapter()]
-    before.mount("http://a", kept[0])
-    during.mount("http://a", kept[1])
-    own.mount("http://a", kept[2], noted=False)
-    uninstall()
-    during.mount("http://b", kept[3])
-    assert [HTTPAdapter, RetryAdapter, RetryAdapter, HTTPAdapter] == [type(adapter) for adapter in kept]
-    assert [("https://", True), ("http://", True), ("http://a", False)] == own.noted
 
 
 def test_somebody_elses_mount_is_not_torn_out():
@@ -348,19 +301,6 @@ def test_somebody_elses_mount_is_not_torn_out():
     session.mount("http://", adapter)
     assert (theirs, HTTPAdapter) == (requests.Session.mount, type(adapter))
     requests.Session.mount = PLAIN[1]
-
-
-def test_an_adapter_of_ours_is_left_as_it_is():
-    """An adapter that retries already, also one that was made to, keeps its policy."""
-    own = RetryAdapter(max_attempts=7)
-    installed(max_attempts=4)
-    taken = UnixAdapter("/nowhere")
-    mounted_on_a_session(taken)
-    installation = installed(max_attempts=5)
-    for adapter in (own, taken):
-        mounted_on_a_session(adapter)
-    assert [7, 4] == [adapter.retry_config.max_attempts for adapter in (own, taken)]
-    assert () == installation.left_alone
 
 
 def test_pools_contexts_and_options_stay():
@@ -395,26 +335,6 @@ def test_it_can_be_copied(again, mounted):
         assert copied.strategy is not adapter.strategy
         assert copied.poolmanager is not adapter.poolmanager
     assert "b" == again(own_state).name
-
-
-def test_what_cannot_be_pickled_is_named():
-    """The error names the option, as for an adapter of ours."""
-    installed(scope=lambda request: "a")
-    adapter = OwnState()
-    mounted_on_a_session(adapter)
-    with pytest.raises(pickle.PicklingError, match=r"^scope=<function"):
-        pickle.dumps(adapter)
-
-
-@pytest.mark.real_time
-def test_requests_ride_through_a_failure():
-    """A plain adapter and one with options retry a 503, and the response has a history."""
-    installation = installed()
-    with FaultServer([Reply(503), Reply(200), Reply(503), Reply(200)]) as server:
-        for adapter in (HTTPAdapter(pool_maxsize=2), SocketOptions([])):
-            response = mounted_on_a_session(adapter, "http://").get(server.url, timeout=60)
-            assert (200, 2) == (response.status_code, len(retry_history(response).attempts))
-    assert () == installation.left_alone
 
 
 class Failing(BaseHTTPRequestHandler):
@@ -485,13 +405,3 @@ def test_the_environment_is_ignored_where_it_is_to_be(monkeypatch):
     installation, adapter = install(mounted="all"), HTTPAdapter()
     mounted_on_a_session(adapter)
     assert (HTTPAdapter, ()) == (type(adapter), installation.left_alone)
-
-
-def test_the_variable_is_known():
-    """It is no misspelt one, and is proposed for one."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warn_of_typos({"SMITHY_RETRY_MOUNTED": "all"})
-    with pytest.warns(RetryConfigWarning, match="did you mean SMITHY_RETRY_MOUNTED"):
-        warn_of_typos({"SMITHY_RETRY_MOUNTD": "all"})
-    assert "all" == mounted_of(None, {"SMITHY_RETRY_MOUNTED": "all"})

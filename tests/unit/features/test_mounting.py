@@ -2,9 +2,7 @@
 
 import contextlib
 import functools
-import os
 import sys
-import threading
 
 import pytest
 import requests
@@ -14,7 +12,6 @@ from urllib3.util.retry import Retry
 from requests_smithy_retry import (
     RetryAdapter,
     RetryConfig,
-    RetryConfigError,
     RetryConfigWarning,
     SimpleRetryStrategy,
     install,
@@ -117,14 +114,6 @@ def test_all_sessions_share_one_strategy():
     assert {installation.strategy} == strategies
 
 
-def test_a_strategy_of_ones_own_is_shared_with_its_options():
-    """``install`` takes a strategy with options of the adapter, as ``mount`` does."""
-    strategy = SimpleRetryStrategy(max_attempts=2)
-    install(strategy=strategy, timeout=3)
-    adapter = requests.Session().get_adapter("http://x")
-    assert (strategy, 3) == (adapter.strategy, adapter.retry_config.timeout)
-
-
 @pytest.mark.parametrize("given", [{"config": RetryConfig(max_attempts=7)}, {"strategy": SimpleRetryStrategy()}])
 def test_a_config_or_a_strategy_takes_the_place_of_what_was_installed(given):
     """A config or a strategy without options replaces the earlier options."""
@@ -132,21 +121,6 @@ def test_a_config_or_a_strategy_takes_the_place_of_what_was_installed(given):
     install(**given)
     adapter = requests.Session().get_adapter("http://x")
     assert given == {name: {"config": adapter.retry_config, "strategy": adapter.strategy}[name] for name in given}
-
-
-def test_a_config_may_go_beside_a_strategy_of_ones_own():
-    """As in the adapter, a foreign strategy leaves the rest to the config."""
-
-    class Theirs:
-        def acquire_initial_retry_token(self, *, token_scope=None): ...
-        def refresh_retry_token_for_retry(self, *, token_to_renew, error): ...
-        def record_success(self, *, token): ...
-
-    strategy = Theirs()
-    installation = install(strategy=strategy, config=RetryConfig(timeout=3))
-    adapter = requests.Session().get_adapter("http://x")
-    assert (strategy, 3) == (adapter.strategy, adapter.retry_config.timeout)
-    assert (strategy, 3) == (installation.strategy, installation.config.timeout)
 
 
 def test_a_session_may_take_arguments():
@@ -182,19 +156,6 @@ def test_somebody_elses_wrapper_is_not_torn_out():
     assert [RetryAdapter] * 2 == adapters(requests.Session())
 
 
-def test_threads_may_install_at_once():
-    """Sixteen threads make one installation, and one uninstall takes it back."""
-    found = []
-    threads = [threading.Thread(target=lambda: found.append(install())) for _ in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert (16, 1) == (len(found), len(set(found)))
-    uninstall()
-    assert PLAIN is requests.Session.__init__
-
-
 @pytest.mark.parametrize(
     ("value", "total"),
     [(5, 5), (0, 0), (False, 0), (None, 3), (Retry(4), 4), (Retry.DEFAULT, 3), (Retry(7, read=2), 7)],
@@ -212,20 +173,6 @@ def test_an_assigned_max_retries_is_the_sessions_own(value, total, installed):
     assert shared is requests.Session().get_adapter("http://x").strategy
 
 
-@pytest.mark.parametrize("installed", [{"quota": 500}, {"strategy": SimpleRetryStrategy()}, {"strategy": Foreign()}])
-@pytest.mark.real_time
-def test_a_change_in_place_is_the_sessions_own(installed):
-    """Another session goes on as it was installed."""
-    install(**installed)
-    session, other = requests.Session(), requests.Session()
-    retry = session.get_adapter("http://x").max_retries
-    retry.total, retry.status_forcelist, retry.raise_on_status = 1, [418], False
-    with FaultServer(default=Reply(418)) as server:
-        assert [418, 418] == [made.get(server.url, timeout=60).status_code for made in (session, other)]
-        assert 2 + 1 == len(server.requests)
-    assert other.get_adapter("http://x").max_retries is not retry
-
-
 @pytest.mark.real_time
 def test_requests_get_retries_and_shares_the_quota():
     """The module's own functions have retries, and one bucket between them."""
@@ -235,29 +182,6 @@ def test_requests_get_retries_and_shares_the_quota():
         assert 503 == requests.get(server.url, timeout=60).status_code
         assert 503 == requests.get(server.url, timeout=60).status_code
         assert 2 + 2 + 1 == len(server.requests)
-
-
-def test_aws_settings_are_read_once(tmp_path, monkeypatch):
-    """Sessions made later go by what install read, whatever has become of the file and the variables."""
-    path = tmp_path / "config"
-    path.write_text("[default]\nmax_attempts = 7\n")
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(path))
-    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "bad")
-    with pytest.raises(RetryConfigError):
-        install(aws_config=True)
-    monkeypatch.delenv("AWS_MAX_ATTEMPTS")
-    install(aws_config=True)
-    path.unlink()
-    monkeypatch.setenv("AWS_RETRY_MODE", "bad")
-    assert 7 == requests.Session().get_adapter("https://").retry_config.max_attempts
-
-
-def test_an_aws_setting_that_code_overrules_is_judged_by_no_session(monkeypatch):
-    """A setting that ``install`` did not judge is not judged when a session is made, either."""
-    monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
-    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "bad")
-    install(max_attempts=5, aws_config=True)
-    assert 5 == requests.Session().get_adapter("https://").retry_config.max_attempts
 
 
 def test_the_environment_may_be_looked_at_later(monkeypatch):

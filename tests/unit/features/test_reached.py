@@ -10,8 +10,7 @@ import requests
 from requests.adapters import BaseAdapter, HTTPAdapter
 from urllib3.util.retry import Retry
 
-from requests_smithy_retry import RetryAdapter, install, mount, uninstall
-from requests_smithy_retry.features.everywhere.combined import MOST_KINDS, Kind, Reached
+from requests_smithy_retry import install, mount, uninstall
 from requests_smithy_retry.features.everywhere.installation import Installation, Told, install_later
 
 mounting: Any = sys.modules["requests_smithy_retry.features.everywhere.installation"]
@@ -72,20 +71,6 @@ def test_the_line_says_what_would_reach_the_others(mounted, line) -> None:
     own = [HTTPAdapter(), HTTPAdapter(max_retries=2), HTTPAdapter(max_retries=Retry(3))]
     session_with(*own, HTTPAdapter(max_retries=Deciding(3)), File())
     assert [f"{line}--mounted=replace would reach 1, 1 cannot have them{NAMES_EACH}"] == installation.report()
-
-
-def test_where_all_have_retries_that_is_all_it_says() -> None:
-    """No advice is given."""
-    installation = installed("replace")
-    session_with(HTTPAdapter(max_retries=Deciding(3)))
-    assert ["1 of 1 adapter had retries"] == installation.report()
-
-
-def test_a_session_that_keeps_its_own_adapter_for_a_scheme_counts_both() -> None:
-    """Requests to other hosts, or by the other scheme, have retries."""
-    installation = installed()
-    requests.Session().mount("https://", HTTPAdapter(max_retries=2))
-    assert [f"1 of 2 adapters had retries: --mounted=all would reach 1{NAMES_EACH}"] == installation.report()
 
 
 def test_what_the_program_itself_gave_retries_counts() -> None:
@@ -183,28 +168,3 @@ def test_a_dry_run_changes_nothing_and_tells_what_it_would_do(mounted, monkeypat
             assert [] == said
         uninstall()
     assert reports[0] == [reports[1][0].replace("had", "would have"), *reports[1][1:]]
-
-
-def test_a_retry_that_cannot_be_translated_can_be_ignored() -> None:
-    """The line says so."""
-    installation = installed("all")
-    session_with(HTTPAdapter(max_retries=Retry(total=True)))
-    assert [f"none of 1 adapter had retries: --mounted=replace would reach 1{NAMES_EACH}"] == installation.report()
-
-
-def test_a_program_that_makes_classes_is_counted_to_a_bound() -> None:
-    """Beyond it, adapters are counted without their name."""
-    reached = Reached()
-    many = MOST_KINDS + 5
-    for number in range(many):
-        reached.add(Kind(f"File{number}", "never"))
-    assert f"none of {many} adapters had retries: {many} cannot have them{NAMES_EACH}" == reached.line()
-    assert "5 x other adapters: left alone" == [*reached.lines()][-1]
-
-
-def test_an_adapter_is_counted_once_for_a_session() -> None:
-    """Mounted at several prefixes, or again."""
-    installation = installed()
-    adapter = RetryAdapter()
-    session_with(adapter, adapter, adapter)
-    assert ["1 of 1 adapter had retries"] == installation.report()

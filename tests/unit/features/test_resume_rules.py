@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from requests_smithy_retry.features.resume import as_failure, broken_off
-from requests_smithy_retry.features.resume.rules import Piece, Resumable, content_range, resumable
+from requests_smithy_retry.features.resume.rules import Piece, Resumable, resumable
 from tests.support import prepare
 
 OLD, DATE = "Sun, 06 Nov 1994 08:48:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT"
@@ -189,20 +189,6 @@ def test_a_rest_that_does_not_exist_is_none(plan: Resumable, content: str, fits:
 def test_no_other_status_fits(status: int) -> None:
     """An answer with any other status is not the rest."""
     assert str(status) in str(WHOLE.fit(answer(status, etag='"v1"', content_range="bytes 7-19/20"), 7))
-
-
-def test_a_date_is_held_to_as_an_entity_tag_is() -> None:
-    """Under a Last-Modified, the rest must have the same one, as with an entity tag."""
-    plan = Resumable("last-modified", OLD, "", 0, 20, 20)
-    assert Piece(20, 20) == plan.fit(answer(206, last_modified=OLD, content_range="bytes 7-19/20"), 7)
-    assert isinstance(plan.fit(answer(206, last_modified=DATE, content_range="bytes 7-19/20"), 7), str)
-
-
-@given(st.text(max_size=40))
-def test_no_content_range_raises(text: str) -> None:
-    """For any text, ``content_range`` returns a range or None."""
-    found = content_range(answer(206, content_range=text))
-    assert found is None or found.first < found.end
 
 
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(0, 30) | st.none(), st.integers(0, 19))

@@ -166,13 +166,6 @@ def test_an_instrumented_adapter_falls_silent_when_that_is_undone() -> None:
         instrumentor.uninstrument()
 
 
-def test_undoing_it_before_any_adapter_is_made_is_fine(own: Telemetry) -> None:
-    """There is no listener to be silenced."""
-    own.switch_on()
-    own.switch_off()
-    assert [] == listeners_of(scripted(200))
-
-
 def test_opentelemetry_finds_the_instrumentor() -> None:
     """The entry point loads it, and the library that it instruments is there."""
     (found,) = entry_points(group="opentelemetry_instrumentor", name="requests_smithy_retry")
@@ -201,10 +194,3 @@ def test_the_log_is_shown_where_the_program_shows_none(logger: logging.Logger, m
     assert f" {os.getpid()} INFO requests_smithy_retry: retry 1 of GET https://api.example.com:443/things in " in line
     monkeypatch.setattr(logging.getLogger(), "handlers", [logging.StreamHandler(io.StringIO())])
     assert "" == shown_by(logger)
-
-
-def test_a_level_that_shows_retries_is_left_alone(logger: logging.Logger) -> None:
-    """A program that wants DEBUG keeps it."""
-    logger.setLevel(logging.DEBUG)
-    scripted(200, telemetry=["log"])
-    assert logging.DEBUG == logger.level

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import pickle
 from unittest.mock import Mock
 
@@ -13,7 +12,6 @@ from requests_smithy_retry import (
     AdaptiveRetryStrategy,
     ErrorKind,
     Outcome,
-    RateLimiterSettings,
     RetryAction,
     RetryAdapter,
     RetryError,
@@ -86,14 +84,6 @@ def test_no_permit_is_needed_before_the_first_throttling(strategy):
     assert not strategy.limiter().enabled
 
 
-def test_throttling_demands_permits_in_its_own_scope_alone(strategy):
-    """Each scope has a limiter of its own, so throttling in one does not slow another."""
-    token = throttle(strategy, "a")
-    assert strategy.send_permit(token=token).seconds == pytest.approx(2.0)
-    other = strategy.acquire_initial_retry_token(token_scope="b")
-    assert strategy.send_permit(token=other) is None
-
-
 def test_each_attempt_is_recorded_once(strategy, clock):
     """A failure by the refresh, a success by record_success; two attempts in one second measure 0.8 of 2."""
     clock.advance(1)
@@ -140,18 +130,6 @@ def test_backoff_comes_first_then_the_permit(clock):
     assert clock.sleeps == [1.0, pytest.approx(1.0)]
 
 
-def test_one_permit_for_each_attempt_also_the_first(clock):
-    """Two operations after throttling: each of their attempts waits for 2 s at the least rate."""
-    adapter = scripted(429, 200, 200, 200, mode="adaptive", clock=clock)
-    send(adapter)
-    before = clock.now()
-    send(adapter)
-    first = clock.now()
-    send(adapter)
-    assert first > before
-    assert clock.now() > first
-
-
 def test_a_first_attempt_that_gets_no_permit_in_time_raises_connect_timeout(clock):
     """Nothing was sent: the exception says so, carries a history without attempts, and is safe to retry."""
     adapter = limited(429, 200, longest=0.5, clock=clock, max_attempts=1)
@@ -175,19 +153,6 @@ def test_a_retry_that_gets_no_permit_in_time_hands_on_the_last_outcome_and_costs
     assert adapter.strategy.bucket(SCOPE).available == 500
 
 
-def test_a_retry_held_back_after_an_exception_raises_that_exception(clock):
-    """The attempt's own exception comes through."""
-    broken = requests.exceptions.ConnectionError("reset")
-    adapter = limited(429, 200, broken, longest=3, clock=clock)
-    send(adapter)
-    clock.advance(2)  # one permit, for the attempt that fails
-    adapter.strategy.max_permit_wait = 0.0
-    with pytest.raises(requests.exceptions.ConnectionError) as caught:
-        send(adapter)
-    assert caught.value is broken
-    assert retry_history(broken).stop_reason is StopReason.RATE_LIMITED
-
-
 @pytest.mark.parametrize("given", [True, 1.0, object(), Mock()])
 def test_what_is_no_permit_and_cannot_be_rested_on_is_refused(given):
     """Asking again at once, without end, would hang: a strategy that is a bare Mock would do that."""
@@ -207,14 +172,6 @@ def test_the_snapshot_has_the_limiters(strategy):
     assert view.buckets["a"].available == 1
     with pytest.raises(TypeError):
         view.limiters["a"] = None
-
-
-def test_a_copy_starts_without_a_past(strategy, clock):
-    """A copy has the same config, and no limiters or buckets yet."""
-    throttle(strategy)
-    other = pickle.loads(pickle.dumps(strategy))
-    assert (other.config.mode, {}) == (strategy.config.mode, dict(other.snapshot().limiters))
-    assert strategy.limiter().enabled
 
 
 def test_a_shared_bucket_and_no_quota_go_with_the_limiter(clock):
@@ -258,28 +215,6 @@ def test_an_interrupt_while_waiting_for_a_permit_comes_through(clock):
     assert send(adapter).status_code == 200
 
 
-def test_the_last_verdict_says_whether_it_was_throttling(clock):
-    """A 503 is transient to the defaults; a later classifier can call it throttling."""
-
-    @classifier
-    def knows_better(outcome, previous):
-        return RetryAction.throttling_error() if outcome.status == 503 else None
-
-    adapter = scripted(503, mode="adaptive", clock=clock, classifiers=[knows_better], max_attempts=1)
-    send(adapter)
-    assert adapter.strategy.limiter(SCOPE).enabled
-    adapter = scripted(503, mode="adaptive", clock=clock, max_attempts=1)
-    send(adapter)
-    assert not adapter.strategy.limiter(SCOPE).enabled
-
-
-def test_the_limiters_have_the_numbers_of_the_configuration(clock):
-    """A limiter has the configured numbers and the strategy's clock."""
-    numbers = RateLimiterSettings(beta=0.5)
-    limiter = AdaptiveRetryStrategy(clock=clock, rate_limiter=numbers).limiter("a")
-    assert (limiter.settings, limiter.clock) == (numbers, clock)
-
-
 @pytest.mark.parametrize(("scope", "whose"), [(None, ""), (SCOPE, " for https://api.example.com")])
 def test_a_permit_that_comes_at_the_deadline_is_refused_in_words(strategy, clock, scope, whose):
     """A permit at the deadline could only be used after it; the sentence names the scope as people write it."""
@@ -292,17 +227,6 @@ def test_a_permit_that_comes_at_the_deadline_is_refused_in_words(strategy, clock
         f"the client's rate limiter has no send permit{whose}: the next one comes in {wait.seconds:.3g} s, "
         "that is past the deadline"
     )
-
-
-def test_what_was_waited_counts_towards_the_longest_wait(clock):
-    """A first question has waited for nothing."""
-    strategy = AdaptiveRetryStrategy(clock=clock, max_permit_wait=2.5)
-    token = throttle(strategy)
-    wait = strategy.send_permit(token=token)
-    assert wait.seconds == 2
-    assert strategy.send_permit(token=token, waited=0.5) is not None
-    with pytest.raises(RetryError, match=r"max_permit_wait is 2\.5 s"):
-        strategy.send_permit(token=token, waited=0.75)
 
 
 @pytest.mark.parametrize(("status", "counted"), [(404, 1), (200, 0)])
@@ -318,49 +242,9 @@ def test_a_failure_that_is_not_retried_is_counted_as_well(clock, status, counted
     assert limiter.snapshot().measured_rate == pytest.approx(0.8 * (counted + 1) / 0.5)
 
 
-def test_what_a_refused_retry_had_taken_is_no_longer_out(clock):
-    """The tokens of a refused retry come back once; dropping the token afterwards changes nothing."""
-    strategy = AdaptiveRetryStrategy(clock=clock, quota=TokenBucket(100, on_empty="wait", clock=clock))
-    token = throttle(strategy, "a")
-    bucket = strategy.bucket("a")
-    assert bucket.available == 95
-    with pytest.raises(RetryError):
-        strategy.send_permit(token=token, deadline=clock.now())
-    del token
-    gc.collect()
-    assert (bucket.available, bucket._line._outstanding, list(bucket._line._lost)) == (100, 0, [])
-
-
 def test_a_limiter_that_was_throttled_is_not_given_up(strategy):
     """A new one would let the client loose; the newcomers share one."""
     strategy.scopes._limit = 1
     throttle(strategy, "a")
     assert strategy.limiter("b") is strategy.limiter("c") is not strategy.limiter("a")
     assert strategy.limiter("a").enabled
-
-
-def test_a_strategy_of_ones_own_may_offer_the_hook():
-    """``send_permit`` is asked before each attempt; what it returns is rested on, and it is asked again."""
-    asked = []
-
-    class Wait:
-        def rest(self, clock):
-            clock.sleep(0.25)
-
-    class Mine:
-        def acquire_initial_retry_token(self, *, token_scope=None):
-            return type("Token", (), {"retry_count": 0, "retry_delay": 0.0})()
-
-        def refresh_retry_token_for_retry(self, *, token_to_renew, error):
-            return self.acquire_initial_retry_token()
-
-        def record_success(self, *, token):
-            pass
-
-        def send_permit(self, *, token, deadline, waited):
-            asked.append(waited)
-            return Wait() if waited < 0.5 else None
-
-    adapter = scripted(503, 200, strategy=Mine())
-    assert send(adapter).status_code == 200
-    assert asked == [0.0, 0.25, 0.5] * 2

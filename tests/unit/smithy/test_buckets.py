@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from requests_smithy_retry import RetryAdapter, RetryQuota, TokenBucket, TokenBucketSnapshot
+from requests_smithy_retry import TokenBucket
 from requests_smithy_retry.checks import safe_repr
 from requests_smithy_retry.classifiers.actions import ErrorKind, RetryReason
 from requests_smithy_retry.clock import drive
@@ -55,15 +55,6 @@ def test_what_exceeds_the_capacity_is_dropped():
     assert bucket.available == 10
 
 
-@pytest.mark.parametrize("method", ["release", "reward"])
-def test_a_full_bucket_is_given_nothing_and_takes_no_lock(method):
-    """Called while the lock is held: it would hang."""
-    bucket = TokenBucket(10)
-    with bucket._lock:
-        getattr(bucket, method)(1)
-    assert bucket.available == 10
-
-
 def test_writing_off_changes_nothing_where_nobody_waits():
     """The tokens are gone already, and a place that nobody took is none."""
     bucket = TokenBucket(10, initial=3)
@@ -72,11 +63,6 @@ def test_writing_off_changes_nothing_where_nobody_waits():
     waiting = TokenBucket(10, on_empty="wait")
     InLine(waiting._line, 1, None).leave(0.0)
     assert waiting.available == 10
-
-
-def test_nothing_is_known_of_outages():
-    """A plain bucket has no line."""
-    assert 0 == PricedQuota(TokenBucket(), lambda reason: 14).gave_up(is_outage=True)
 
 
 def test_it_refills_with_time():
@@ -91,50 +77,6 @@ def test_it_refills_with_time():
     clock.advance(1)
     bucket.release(1)
     assert bucket.available == 3
-
-
-def test_looking_takes_no_lock_where_nothing_refills():
-    """Called while the lock is held: it would hang."""
-    bucket = TokenBucket(10, initial=3)
-    with bucket._lock:
-        assert bucket.available == 3
-
-
-def test_what_is_returned_is_no_longer_out():
-    """Returned tokens are not awaited once more: an operation that needs more than there is, is refused at once."""
-    clock = FakeClock()
-    bucket = TokenBucket(10, on_empty="wait", clock=clock)
-    assert bucket.acquire(10)
-    bucket.release(10)
-    assert bucket.acquire(7)
-    bucket.write_off(7)
-    assert not bucket.acquire(5, deadline=clock.now() + 3)
-    assert clock.sleeps == []
-
-
-def test_what_is_returned_to_a_full_bucket_is_no_longer_out():
-    """Tokens came back after rewards had filled the bucket: nobody waits for them once more."""
-    clock = FakeClock()
-    bucket = TokenBucket(20, on_empty="wait", clock=clock)
-    assert bucket.acquire(14)
-    bucket.reward(14)
-    bucket.release(14)
-    assert bucket.acquire(14)
-    bucket.write_off(14)
-    assert not bucket.acquire(14, deadline=clock.now() + 3)
-    assert [] == clock.sleeps
-
-
-def test_amounts_that_do_not_add_up_by_rounding_leave_nothing_out():
-    """0.1 and 0.2 were taken and came back: with nothing out, who wants more than there is, is refused at once."""
-    clock = FakeClock()
-    bucket = TokenBucket(1, on_empty="wait", clock=clock)
-    for amount in (0.1, 0.2, 0.3):
-        assert bucket.acquire(amount)
-    for amount in (0.1, 0.2, 0.3):
-        bucket.write_off(amount)
-    assert not bucket.acquire(0.5, deadline=clock.now() + 3)
-    assert [] == clock.sleeps
 
 
 FINITE = "a finite number of 0 or more is allowed"
@@ -164,12 +106,6 @@ def test_a_number_out_of_range_is_refused_by_name(arguments, allowed):
     ((name, value),) = arguments.items()
     with pytest.raises(ValueError, match=f"^{name}={re.escape(repr(value))}: {allowed}$"):
         TokenBucket(**arguments)
-
-
-def test_it_may_begin_with_anything_up_to_full():
-    """A bucket may begin with any level from 0 to its capacity; its snapshot says so, and that it is in memory."""
-    held = [TokenBucket(20, initial=initial).snapshot() for initial in (0, 7, 20)]
-    assert [TokenBucketSnapshot(20, initial, "memory") for initial in (0, 7, 20)] == held
 
 
 COPIES = [copy.copy, copy.deepcopy, lambda item: pickle.loads(pickle.dumps(item))]
@@ -204,19 +140,6 @@ def test_a_subclass_with_a_constructor_and_attributes_of_its_own_is_copied(copie
     assert (NamedBucket, "mine", "set later", 100, 2, 100) == (
         *(type(other), other.name, other.note, other.capacity, other.refill_rate, other.available),
     )
-
-
-@pytest.mark.parametrize("copied", COPIES)
-def test_an_adapter_with_a_bucket_of_a_subclass_is_copied(copied):
-    """The copy's strategy spends from a bucket of its own."""
-    other = copied(RetryAdapter(quota=NamedBucket("mine"))).strategy.bucket()
-    assert ("mine", 100) == (other.name, other.available)
-
-
-def test_it_is_what_a_strategy_needs():
-    """The protocol, and something to read."""
-    assert isinstance(TokenBucket(), RetryQuota)
-    assert repr(TokenBucket(20, initial=3)) == "<TokenBucket 3 of 20>"
 
 
 STEPS = st.lists(st.tuples(st.sampled_from(["acquire", "release", "reward", "advance"]), st.floats(0, 60)), max_size=60)

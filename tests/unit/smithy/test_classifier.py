@@ -78,10 +78,3 @@ def test_a_bare_error_code(text, expected):
 def test_any_code_has_a_verdict(code, status):
     """No code and no status from the network raises anything."""
     assert MODEL.verdict_for(code, status) in (NO, TRANSIENT, THROTTLING)
-
-
-@pytest.mark.once
-@given(st.from_regex(r"\A[A-Za-z.]*\Z"), st.from_regex(r"\A[A-Za-z0-9]+\Z"), st.text())
-def test_decorations_do_not_matter(namespace, name, uri):
-    """A code means the same whatever stands before its number sign and after its colon."""
-    assert bare_error_code(f"{namespace}#{name}:{uri}") == name

@@ -47,11 +47,6 @@ def test_where_a_protocol_binds_a_token(protocol, traits, location, name):
     assert token_of(protocol, **traits) == IdempotencyToken("token", location, name)
 
 
-def test_a_location_is_called_by_its_name():
-    """The value of each location is its name in lower case."""
-    assert [each.value for each in TokenLocation] == [each.name.lower() for each in TokenLocation]
-
-
 def test_a_binding_needs_a_name():
     """A binding trait without a name is an error at the trait."""
     with pytest.raises(SmithyModelError) as caught:

@@ -3,22 +3,11 @@ from __future__ import annotations
 import pytest
 
 from requests_smithy_retry.smithy import SmithyModelError
-from requests_smithy_retry.smithy.json_ast import Ast, Node, pointer, shape_name
+from requests_smithy_retry.smithy.json_ast import Ast, Node
 
 
 def ast_of(shapes):
     return Ast(Node({"smithy": "2.0", "shapes": shapes}, "api.json"))
-
-
-def test_a_pointer_is_escaped():
-    """A slash or a tilde in a key is escaped as RFC 6901 has it."""
-    assert pointer(("shapes", "a/b~c")) == "/shapes/a~1b~0c"
-
-
-@pytest.mark.parametrize("shape_id", ["com.example#Thing", "a#b#Thing", "Thing"])
-def test_a_shape_name_has_no_namespace(shape_id):
-    """The name of a shape is what comes after the last number sign."""
-    assert shape_name(shape_id) == "Thing"
 
 
 @pytest.mark.parametrize(
@@ -49,24 +38,6 @@ def test_a_value_of_the_wrong_kind_is_named(read, value, expected):
 def test_a_value_of_the_right_kind_is_taken(read, value):
     """The value of an annotation is an object, or true as in the 1.0 AST."""
     getattr(Node(value, "api.json"), read)()
-
-
-def test_whatever_is_inside_knows_the_file():
-    """A value anywhere in the file names the file and its own place when it is wrong."""
-    node = Node({"a": [None]}, "api.json")
-    inside = [node.child("a"), *(each for _, each in node.items()), *node.child("a").elements()]
-    assert [str(each.error("x")) for each in inside] == [
-        "api.json: at /a: expected x, found an array",
-        "api.json: at /a: expected x, found an array",
-        "api.json: at /a/0: expected x, found null",
-    ]
-
-
-def test_a_null_member_is_there():
-    """A member whose value is null is not the same as no member."""
-    node = Node({"a": None}, "api.json")
-    assert node.child("a") is not None
-    assert node.child("b") is None
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import copy
 import json
-import time
-import tracemalloc
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,7 +10,7 @@ from hypothesis import strategies as st
 from requests_smithy_retry.classifiers.actions import ErrorKind, RetryAction
 from requests_smithy_retry.smithy import IdempotencyToken, SmithyModel, SmithyModelError, TokenLocation
 
-from .asts import HERE, SMALL, annotation, error, every_model, operation, service
+from .asts import HERE, error, every_model, operation, service
 
 MODELS = every_model()
 
@@ -20,14 +18,6 @@ MODELS = every_model()
 @pytest.fixture(params=MODELS, ids=lambda path: path.name)
 def path(request):
     return request.param
-
-
-def test_a_model_tells_what_it_is():
-    """A model names its source and service, and counts what it knows."""
-    found = SmithyModel.load(HERE / "models" / "queue.json")
-    assert found.source.endswith("queue.json")
-    assert found.service == "example.queue#Queue_2024"
-    assert repr(found) == "<SmithyModel example.queue#Queue_2024: 3 operations, 2 errors>"
 
 
 @pytest.mark.parametrize(
@@ -59,13 +49,6 @@ def test_what_is_no_file_is_named(path):
     """A folder and a name that no file can have are told as a broken file is."""
     with pytest.raises(SmithyModelError, match="cannot be read"):
         SmithyModel.load(path)
-
-
-def test_a_byte_order_mark_is_skipped(tmp_path):
-    """A file that begins with a byte order mark is read."""
-    path = tmp_path / "bom.json"
-    path.write_bytes(b"\xef\xbb\xbf" + json.dumps(service(operation("Op"))).encode())
-    assert list(SmithyModel.load(path).operations) == ["Op"]
 
 
 def test_a_model_without_a_service_has_errors():
@@ -145,37 +128,6 @@ def test_every_operation_is_found_by_its_request(path):
         assert model.match(*request_for(model, each)) == each
 
 
-def test_every_model_agrees_with_its_ast(path):
-    """In every model, errors and resendable operations are as many as the traits in the file."""
-    shapes = json.loads(path.read_text("utf-8"))["shapes"].values()
-
-    def count(kind, trait):
-        return sum(shape["type"] == kind and f"smithy.api#{trait}" in shape.get("traits", {}) for shape in shapes)
-
-    model = SmithyModel.load(path)
-    modelled = set(model.errors.values())
-    assert len(modelled) == count("structure", "error")
-    assert sum(each.retryable for each in modelled) == count("structure", "retryable")
-    if path not in SMALL:
-        assert sum(each.readonly for each in model.operations.values()) == count("operation", "readonly")
-        assert sum(each.idempotent for each in model.operations.values()) == count("operation", "idempotent")
-
-
-def test_the_largest_model_loads_at_once():
-    """The largest model at hand is loaded well under a second, and keeps a small part of its size."""
-    largest = max(MODELS, key=lambda path: path.stat().st_size)
-    started = time.thread_time()
-    SmithyModel.load(largest)
-    assert time.thread_time() - started < 2
-    tracemalloc.start()
-    try:
-        model = SmithyModel.load(largest)
-        assert tracemalloc.get_traced_memory()[0] < 400_000
-    finally:
-        tracemalloc.stop()
-    assert len(model.operations) > 0
-
-
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -215,10 +167,3 @@ def test_a_mutated_model_raises_nothing_else(ast, data):
     except SmithyModelError as problem:
         source = problem.source
     assert source == "<model>"
-
-
-def test_an_annotation_of_the_first_version_is_read():
-    """The 1.0 AST may say true where the 2.0 AST has an empty object."""
-    ast = service(operation("Op", traits={"smithy.api#idempotent": True}))
-    assert SmithyModel.from_dict({**ast, "smithy": "1.0"}).operations["Op"].resendable
-    assert annotation("readonly") == {"smithy.api#readonly": {}}

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
 from requests_smithy_retry.smithy import ModeledError, SmithyModel, SmithyModelError
@@ -56,14 +54,6 @@ def test_what_is_no_error_is_left_out():
     structure, string = {"t#S": {"type": "structure"}}, {"t#T": {"type": "string"}}
     assert set(errors_of(structure, error("E"), string)) == {"E"}
     assert dict(errors_of(string)) == {}
-
-
-def test_a_modeled_error_is_frozen():
-    """Neither a modelled error nor the table of errors can be changed."""
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        errors_of(error("E"))["E"].retryable = True
-    with pytest.raises(TypeError):
-        errors_of(error("E"))["F"] = None
 
 
 @pytest.mark.parametrize(

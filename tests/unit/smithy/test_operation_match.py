@@ -114,12 +114,6 @@ def test_rpc_goes_by_path(method, target, headers, expected):
     assert name(QUEUE.match(method, target, headers, b"")) == expected
 
 
-def test_ec2_goes_by_action():
-    """An ec2Query request is matched as an awsQuery one is."""
-    assert name(EC2.match("POST", "/", {}, b"Action=Run")) == "Run"
-    assert EC2.match("POST", "/", {}, b"Action=Run").resendable_with("/", {}, "Action=Run&Token=1")
-
-
 def test_a_token_is_bound_as_the_request_speaks():
     """In a service of several protocols, the token is where the protocol of this request puts it."""
     found = [
@@ -140,12 +134,6 @@ def test_a_form_that_names_nothing_leaves_the_pattern(body, expected):
     operations = operation("Root", http="POST /"), operation("Ask", http="POST /ask")
     model = SmithyModel.from_dict(service(*operations, protocol="aws.protocols#restJson1 aws.protocols#awsQuery"))
     assert name(model.match("POST", "/", {}, body)) == expected
-
-
-def test_http_bindings_do_not_count_for_rpc():
-    """An operation of an awsJson service is not matched by its @http trait."""
-    model = SmithyModel.from_dict(service(operation("Op", http="POST /op"), protocol="aws.protocols#awsJson1_0"))
-    assert model.match("POST", "/op", {}, None) is None
 
 
 @given(

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
-from requests_smithy_retry.smithy import ModeledOperation, SmithyModel, SmithyModelError
+from requests_smithy_retry.smithy import SmithyModel, SmithyModelError
 
 from .asts import HERE, operation, service
 
@@ -13,12 +11,6 @@ WEATHER = SmithyModel.load(HERE / "models" / "weather.json")
 
 def read(*, http=None, traits=None, members=None):
     return SmithyModel.from_dict(service(operation("Op", http=http, traits=traits, members=members))).operations["Op"]
-
-
-def test_an_operation_without_traits_promises_nothing():
-    """Of an operation without traits only the name is known; one made by hand needs no host prefix."""
-    assert read() == ModeledOperation("Op", "t#Op", False, False, None, False, None, None)
-    assert read().host_prefix == ""
 
 
 def test_only_bound_operations_count():
@@ -44,19 +36,6 @@ def test_long_polling_is_read(trait):
     assert not read().long_poll
 
 
-def test_a_trait_of_a_mixin_counts():
-    """An operation has the traits of its mixin, but not those that are local to it."""
-    assert WEATHER.operations["GetCity"].readonly
-    assert not WEATHER.operations["GetCity"].long_poll
-
-
-def test_http_is_read_where_there_is_one():
-    """Method and pattern are those of @http, and None without it."""
-    found = read(http="POST /a/{b}?c")
-    assert (found.http_method, found.uri_pattern.text) == ("POST", "/a/{b}?c")
-    assert (read().http_method, read().uri_pattern) == (None, None)
-
-
 @pytest.mark.parametrize(
     ("prefix", "expected"),
     [("management.", "management."), ("Data-", "data-"), ("{account}.", ""), (None, "")],
@@ -65,15 +44,6 @@ def test_a_host_prefix_is_read(prefix, expected):
     """A host prefix is taken in lower case; one with labels is not known."""
     traits = {} if prefix is None else {"smithy.api#endpoint": {"hostPrefix": prefix}}
     assert read(traits=traits).host_prefix == expected
-
-
-def test_an_operation_is_frozen():
-    """Neither an operation nor a model's table of operations can be changed."""
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        read().readonly = True
-    with pytest.raises(TypeError):
-        WEATHER.operations["New"] = read()
-    assert isinstance(read(), ModeledOperation)
 
 
 @pytest.mark.parametrize(

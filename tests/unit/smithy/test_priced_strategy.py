@@ -10,12 +10,9 @@ from requests_smithy_retry import (
     StopReason,
     TokenBucket,
     TokenBucketSnapshot,
-    retry_history,
-    retry_options,
 )
-from requests_smithy_retry.core.scope import MOST_SCOPES
 from requests_smithy_retry.testing.clock import FakeClock
-from tests.support import read_timeout, reset_error, scripted, send
+from tests.support import read_timeout, reset_error
 from tests.unit.core.test_strategy import Safe, in_context, refresh, refusal, response
 
 
@@ -50,14 +47,6 @@ def test_prices(spec, error, price):
     assert (price, 500 - price) == (token.acquired, of.bucket("a").available)
 
 
-def test_a_success_gives_back_the_last_payment_only():
-    """After two retries the price of the second comes back, not that of the first."""
-    of = strategy()
-    token = refresh(of, refresh(of, begin(of)), Safe(throttling=True))
-    of.record_success(token=token)
-    assert 500 - 14 == of.bucket("a").available
-
-
 @pytest.mark.parametrize("reward", [0, 1, 7.5])
 def test_a_first_try_success_gives_the_reward(reward):
     """``success_reward`` is what a clean first success gives, up to the capacity."""
@@ -68,14 +57,6 @@ def test_a_first_try_success_gives_the_reward(reward):
     for _ in range(20):
         of.record_success(token=begin(of))
     assert min(500, 486 + 21 * reward) == of.bucket("a").available
-
-
-def test_a_final_failure_gives_nothing():
-    """Tokens spent on an operation that failed stay spent."""
-    of = strategy(max_attempts=2)
-    token = refresh(of, begin(of))
-    assert StopReason.MAX_ATTEMPTS is refusal(of, token).stop_reason
-    assert 486 == of.bucket("a").available
 
 
 def test_a_refusal_costs_nothing():
@@ -96,39 +77,6 @@ def test_a_refusal_says_whether_the_quota_could_ever_do(quota, trouble):
     assert f"the retry quota of a is {trouble} ({held:g} of {quota:g}, needs 14)" == str(refusal(of, begin(of)))
 
 
-def test_all_or_nothing():
-    """With less than the price left, nothing is taken and the reason is the quota."""
-    of = strategy(quota=20)
-    refresh(of, begin(of))
-    refused = refusal(of, begin(of))
-    assert (StopReason.QUOTA_EXCEEDED, None, 6) == (refused.stop_reason, refused.delay, of.bucket("a").available)
-    assert "the retry quota of a is empty (6 of 20, needs 14)" == str(refused)
-    assert refused.classification.votes
-    assert 5 == refresh(of, begin(of), Safe(throttling=True)).acquired
-
-
-def test_long_polling_carries_the_delay():
-    """With an empty quota a long poll's refusal says how long to wait first; the adapter waits that."""
-    adapter = scripted(503, 429, quota=0)
-    for _ in range(2):
-        with retry_options(long_poll=True):
-            response = send(adapter)
-        assert StopReason.QUOTA_EXCEEDED is retry_history(response).stop_reason
-    assert [0.05, 1] == adapter.clock.sleeps
-
-
-def test_scopes_have_buckets_of_their_own():
-    """Each scope spends from its own bucket."""
-    of = strategy(quota=20)
-    refresh(of, begin(of, "a"))
-    refresh(of, begin(of, "b"))
-    begin(of, "c")
-    levels = {scope: bucket.available for scope, bucket in of.snapshot().buckets.items()}
-    assert {"a": 6, "b": 6, "c": 20} == levels
-    with pytest.raises(TypeError):
-        of.snapshot().buckets["a"] = None
-
-
 def test_one_bucket_may_be_shared_on_purpose():
     """Strategies that were given the same bucket spend from it, and both give back."""
     bucket = TokenBucket(28)
@@ -140,18 +88,6 @@ def test_one_bucket_may_be_shared_on_purpose():
     second.record_success(token=begin(second))
     assert 15 == bucket.available
     assert [15] == [item.available for item in first.snapshot().buckets.values()]
-
-
-def test_without_a_quota_everything_may_be_retried():
-    """``quota=None`` switches the quota off; ``quota=0`` means no retries at all."""
-    of = strategy(quota=None, max_attempts=1000)
-    token = begin(of)
-    for _ in range(100):
-        token = refresh(of, token)
-    of.record_success(token=token)
-    assert (None, {}) == (of.bucket("a"), dict(of.snapshot().buckets))
-    none = strategy(quota=0)
-    assert StopReason.QUOTA_EXCEEDED is refusal(none, begin(none)).stop_reason
 
 
 def waiting(**options) -> StandardRetryStrategy:
@@ -207,11 +143,3 @@ def test_a_bucket_of_ones_own_is_told_of_everything():
     )
     of.record_success(token=token)
     assert [1, 5] == bucket.released
-
-
-def test_with_a_shared_quota_full_scopes_make_room_too():
-    """A bucket of which no token is known to be spent goes, as in the table of a process."""
-    of = StandardRetryStrategy(quota="redis://127.0.0.1:1/0")
-    for number in range(MOST_SCOPES + 2):
-        of.bucket(f"full {number}")
-    assert len(of.snapshot().buckets) == MOST_SCOPES

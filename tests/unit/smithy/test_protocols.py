@@ -27,9 +27,3 @@ from .asts import service
 def test_the_protocols_of_a_service(traits, expected):
     """The protocols follow from the traits of the service; one that names none known uses HTTP bindings."""
     assert SmithyModel.from_dict(service(protocol=traits)).protocols == expected
-
-
-def test_a_protocol_has_a_word():
-    """A protocol can be written down as one word and read back from it."""
-    words = ["rest-json", "rest-xml", "json-target", "query", "ec2-query", "rpc-v2"]
-    assert [Protocol(word) for word in words] == list(Protocol)

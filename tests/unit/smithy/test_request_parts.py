@@ -33,15 +33,6 @@ def test_a_header_is_found_whatever_its_case(headers, expected):
 
 
 @pytest.mark.parametrize(
-    ("target", "expected"),
-    [("/a?b=c?d#e?f", ("/a", "b=c?d")), ("/a#b", ("/a", "")), ("", ("", "")), ("/a?", ("/a", ""))],
-)
-def test_a_target_is_split(target, expected):
-    """The path ends at the first question mark, the query at the fragment."""
-    assert split_target(target) == expected
-
-
-@pytest.mark.parametrize(
     ("path", "expected"),
     [
         ("", ()),
@@ -89,11 +80,6 @@ def test_a_large_body_is_not_looked_at(letter):
     """The text of a body of 16 MiB, the largest that DynamoDB takes, is read; that of a larger one is not."""
     assert len(body_text(letter * 16_777_216)) == 16_777_216
     assert body_text(letter * 16_777_217) is None
-
-
-def test_parameters_keep_all_values():
-    """A parameter that is there twice has two values, and an empty one counts."""
-    assert parameters("a=1&a=&b&c=%20x+y") == {"a": ["1", ""], "b": [""], "c": [" x y"]}
 
 
 @pytest.mark.parametrize(

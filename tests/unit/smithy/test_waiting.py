@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import random
 import threading
 from typing import Any
 
@@ -94,14 +93,6 @@ def test_a_wait_whose_known_end_lies_past_the_deadline_is_not_begun(director):
     assert said == [(5, True, 5.0)]
 
 
-def test_the_known_end_counts_those_in_front(director):
-    """Behind a waiter who wants 5, 1 token comes at 6 s."""
-    bucket = TokenBucket(10, initial=0, refill_rate=1, on_empty="wait", clock=director)
-    said = waiters(director, bucket, 5, (1, 5.5), (1, 6.0))
-    director.run_until(7)
-    assert said == [(1, False, 0.0), (5, True, 5.0), (1, True, 6.0)]
-
-
 def test_a_wait_whose_end_nobody_knows_is_cut_off_at_the_deadline(director):
     """Tokens are out and may come back: the wait is begun, and ends at the deadline."""
     bucket = TokenBucket(5, on_empty="wait", clock=director)
@@ -111,15 +102,6 @@ def test_a_wait_whose_end_nobody_knows_is_cut_off_at_the_deadline(director):
     assert said == [(3, False, 2.75)]
     bucket.release(5)
     assert bucket.available == 5
-
-
-def test_who_leaves_the_line_lets_the_next_one_forward(director):
-    """The first is cut off at 1.5 s; what is there is enough for the second, who gets it then."""
-    bucket = TokenBucket(5, on_empty="wait", clock=director)
-    assert bucket.acquire(4)
-    said = waiters(director, bucket, (5, 1.5), 1)
-    director.run_until(2)
-    assert said == [(5, False, 1.5), (1, True, 1.5)] or said == [(1, True, 1.5), (5, False, 1.5)]
 
 
 def test_who_is_interrupted_lets_the_next_one_forward(director):
@@ -163,14 +145,6 @@ def test_where_nothing_could_ever_bring_the_tokens_waiting_is_refused_at_once(bu
     assert bucket.clock.sleeps == []
 
 
-def test_more_returned_than_taken_is_not_waited_for():
-    """Tokens given back without having been taken are there, and no more are expected back."""
-    bucket = TokenBucket(10, initial=0, on_empty="wait", clock=FakeClock())
-    bucket.release(3)
-    assert bucket.acquire(5) is False
-    assert (bucket.available, bucket.clock.sleeps) == (3, [])
-
-
 @pytest.mark.parametrize(
     ("amount", "rate"), [(0.1, 1), (0.1, 1.2), (0.1, 1.5), (1, 0.7), (1, 1.1), (100, 70), (100, 300), (100, 1100)]
 )
@@ -207,42 +181,6 @@ def test_a_dropped_loan_is_noticed_before_long(director):
     assert said == [(3, False, 1.0)]
 
 
-def test_a_reward_is_no_return(director):
-    """A first-try success adds a token while all that were taken may still come back."""
-    bucket = TokenBucket(5, on_empty="wait", clock=director)
-    assert bucket.acquire(5)
-    said = waiters(director, bucket, 2)
-    for _ in range(2):
-        bucket.reward(1)
-    director.run_until(1)
-    assert said == [(2, True, 0.0)]
-    assert bucket._line._outstanding == 7
-
-
-def test_real_threads_that_take_and_return_never_hang_nor_invent_tokens():
-    """Thirty-two threads, a thousand takes each way, no refill: all end, and the bucket is full again."""
-    bucket = TokenBucket(10, on_empty="wait")
-    took = []
-
-    def work(seed: int) -> None:
-        chance = random.Random(seed)
-        for _ in range(30):
-            amount = chance.randint(1, 4)
-            if bucket.acquire(amount):
-                assert 0 <= bucket.available <= 10
-                bucket.release(amount)
-                took.append(amount)
-
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(32)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(GIVE_UP)
-    assert not any(thread.is_alive() for thread in threads)
-    assert bucket.available == 10
-    assert len(took) == 32 * 30
-
-
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_child_inherits_neither_the_lock_nor_the_line():
     """Forked while a thread waits, the child finds nobody in line, takes what is there, and is refused the rest."""
@@ -261,27 +199,6 @@ def test_a_child_inherits_neither_the_lock_nor_the_line():
     bucket.release(8)
     thread.join(GIVE_UP)
     assert not thread.is_alive()
-
-
-def test_token_refresh_waits_on_the_bucket():
-    """The second retry finds 6 of 14 tokens, and waits in the strategy for the refill."""
-    clock = FakeClock()
-    strategy = StandardRetryStrategy(clock=clock, quota=TokenBucket(20, refill_rate=4, on_empty="wait", clock=clock))
-    fail(strategy)
-    token = fail(strategy)
-    assert clock.sleeps == [2.0]
-    assert token.acquired == 14
-
-
-def test_a_retry_does_not_wait_for_what_it_holds_itself():
-    """An operation's last acquisition is lost when it asks for another; then nothing is out, and it is refused."""
-    clock = FakeClock()
-    strategy = StandardRetryStrategy(clock=clock, quota=TokenBucket(14, on_empty="wait", clock=clock))
-    first = fail(strategy)
-    with pytest.raises(RetryError) as caught:
-        fail(strategy, first)
-    assert caught.value.stop_reason is StopReason.QUOTA_EXCEEDED
-    assert clock.sleeps == []
 
 
 def test_a_final_failure_refuses_who_waited_for_its_tokens(director):

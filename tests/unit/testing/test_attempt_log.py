@@ -39,13 +39,6 @@ def test_a_wrong_delay_tells_the_story(expected: tuple[float, ...]) -> None:
         log.assert_delays(*expected)
 
 
-def test_a_delay_may_be_near() -> None:
-    """Random delays are held to a span."""
-    with watched_attempts() as log:
-        send(scripted(503, 200))
-    log.assert_delays(0.03, within=0.03)
-
-
 def test_switched_off_attempts_are_logged_too() -> None:
     """An adapter that is switched off keeps no record, and yet its one attempt is there."""
     with watched_attempts() as log, retries_disabled():
@@ -60,14 +53,6 @@ def test_an_empty_log_says_so() -> None:
     """Where no adapter of ours was used, the error says that."""
     with pytest.raises(AssertionError, match="no operation was made"):
         AttemptLog().assert_endings(200)
-
-
-def test_a_wait_for_a_service_that_is_down_is_a_wait_before_a_retry() -> None:
-    """The wait for the service is among the delays, and in the story."""
-    with watched_attempts() as log:
-        send(scripted(503, 503, 503, 200))
-    log.assert_delays(0.05, 0.1, 1.0)
-    assert "waited 1 s: https://api.example.com was failing" in log.explain()
 
 
 def test_the_end_of_a_script_is_told_by_its_number() -> None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import copy
 import pickle
-import threading
 
 import pytest
 
-from requests_smithy_retry import Clock
 from requests_smithy_retry.testing.clock import FakeClock
 
 pytestmark = pytest.mark.real_time
@@ -20,13 +18,6 @@ def test_sleeping_moves_both_clocks_and_is_recorded():
     clock.sleep(1.5)
     clock.sleep(0)
     assert (11.5, 1001.5, [1.5, 0]) == (clock.now(), clock.wall(), clock.sleeps)
-
-
-def test_advancing_is_no_sleep():
-    """Time that passes otherwise is not in the list of sleeps."""
-    clock = FakeClock()
-    clock.advance(3)
-    assert (3, []) == (clock.now(), clock.sleeps)
 
 
 @pytest.mark.parametrize("seconds", [-0.001, -1, float("inf"), float("nan")])
@@ -53,24 +44,6 @@ def test_the_wall_clock_can_be_set_back():
     assert (5, 40) == (clock.now(), clock.wall())
 
 
-def test_its_list_of_sleeps_is_a_copy():
-    """Changes to the list do not reach the clock."""
-    clock = FakeClock()
-    clock.sleeps.append(1)
-    assert [] == clock.sleeps
-
-
-def test_threads_do_not_lose_sleeps():
-    """Every sleep of eight threads is counted."""
-    clock = FakeClock()
-    threads = [threading.Thread(target=lambda: [clock.sleep(0.5) for _ in range(200)]) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert (800, 1600) == (clock.now(), len(clock.sleeps))
-
-
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda clock: pickle.loads(pickle.dumps(clock))])
 def test_a_copy_starts_at_the_same_time_without_sleeps(duplicate):
     """A copied clock tells the same time and goes on by itself."""
@@ -79,9 +52,3 @@ def test_a_copy_starts_at_the_same_time_without_sleeps(duplicate):
     other = duplicate(clock)
     other.sleep(2)
     assert (6, [1], 8, [2]) == (clock.now(), clock.sleeps, other.now(), other.sleeps)
-
-
-def test_it_is_a_clock():
-    """A type checker takes it for a :class:`Clock`, and it says what time it is."""
-    clock: Clock = FakeClock(2.5)
-    assert "<FakeClock now=2.5>" == repr(clock)

@@ -8,7 +8,7 @@ import pytest
 import requests
 import responses
 
-from requests_smithy_retry import ClientRateLimiter, SystemClock, mount, retry_history
+from requests_smithy_retry import SystemClock, mount, retry_history
 from requests_smithy_retry.testing import FaultServer, Reply, RetryClock, skipped_waits
 
 URL = "https://api.example.com/things"
@@ -31,22 +31,6 @@ def test_a_session_made_before_is_reached() -> None:
     assert history is not None
     assert [60.0] == clock.sleeps == [item.delay for item in history.attempts[1:]]
     assert all(item.duration is not None and 0 <= item.duration < 10 for item in history.attempts)
-
-
-def test_a_session_made_inside_is_reached() -> None:
-    """A session made inside the block waits for nothing."""
-    with skipped_waits() as clock:
-        assert get_through_an_hour(mount(requests.Session())).ok
-    assert [60.0] == clock.sleeps
-
-
-def test_other_threads_are_reached() -> None:
-    """The switch is the process's, so a thread of the code under test does not wait either."""
-    with skipped_waits() as clock:
-        thread = threading.Thread(target=get_through_an_hour, args=(mount(requests.Session()),))
-        thread.start()
-        thread.join(10)
-    assert [60.0] == clock.sleeps
 
 
 def test_skipped_time_counts_against_a_deadline() -> None:
@@ -94,25 +78,3 @@ def test_time_goes_on_by_itself_and_when_told() -> None:
     assert 110 <= clock.now() - now < 120
     assert 110 <= clock.wall() - wall < 120
     assert [10] == clock.sleeps
-
-
-@pytest.mark.parametrize("seconds", [-1, float("inf"), float("nan")])
-def test_a_clock_does_not_go_back(seconds: float) -> None:
-    """A negative, endless or undefined sleep is refused as a bug of the caller."""
-    clock = RetryClock()
-    with pytest.raises(ValueError, match=r"seconds=.*: a finite number of seconds \(0 or more\) is allowed$"):
-        clock.sleep(seconds)
-    assert [] == clock.sleeps
-
-
-def test_a_limiter_made_before_is_reached() -> None:
-    """In adaptive mode a permit comes at once, however old the limiter is."""
-    limiter = ClientRateLimiter()
-    limiter.record_response(True)
-    with skipped_waits() as clock:
-        for _ in range(3):
-            wait = limiter.try_acquire()
-            if wait is not None:
-                wait.rest(SystemClock())
-                assert limiter.try_acquire() is None
-    assert len(clock.sleeps) <= 3

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from .servers import PROGRAMS, RedisCluster, RedisServer, SpoilingProxy
+from .servers import PROGRAMS, RedisCluster, RedisServer
 
 
 @pytest.fixture(scope="session", params=PROGRAMS)
@@ -37,11 +37,3 @@ def redis_cluster() -> Iterator[RedisCluster]:
     cluster = RedisCluster()
     yield cluster
     cluster.kill()
-
-
-@pytest.fixture
-def proxy(redis_server: RedisServer) -> Iterator[SpoilingProxy]:
-    """A proxy before the server."""
-    proxy = SpoilingProxy(redis_server.port)
-    yield proxy
-    proxy.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
 import shutil
 import signal
@@ -142,67 +141,6 @@ class RedisCluster:
         for node in self.nodes:
             node.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-class SpoilingProxy:
-    """Passes everything on; with ``answer`` set, the client gets that in place of the server's answers.
-
-    ``drip`` sends it byte by byte, that many seconds apart; ``silent`` sends nothing.
-    """
-
-    def __init__(self, port: int) -> None:
-        self.upstream = port
-        self.answer: bytes | None = None
-        self.drip = 0.0
-        self.connections = 0
-        self.sockets: list[socket.socket] = []
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def url(self, query: str = "") -> str:
-        """Return the proxy's URL."""
-        return f"redis://127.0.0.1:{self.port}/0{query}"
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
-            self.connections += 1
-            server = socket.create_connection(("127.0.0.1", self.upstream))
-            self.sockets += [client, server]
-            threading.Thread(target=self._relay, args=(client, server, False), daemon=True).start()
-            threading.Thread(target=self._relay, args=(server, client, True), daemon=True).start()
-
-    def _relay(self, source: socket.socket, target: socket.socket, spoils: bool) -> None:
-        with contextlib.suppress(OSError):
-            while data := source.recv(65536):
-                if not spoils or self.answer is None:
-                    target.sendall(data)
-                elif not self.drip:
-                    target.sendall(self.answer)
-                else:
-                    for byte in self.answer:
-                        target.sendall(bytes([byte]))
-                        SYSTEM_CLOCK.sleep(self.drip)
-        with contextlib.suppress(OSError):
-            target.shutdown(socket.SHUT_RDWR)
-
-    def hang_up(self) -> None:
-        """Close every connection."""
-        sockets, self.sockets = self.sockets, []
-        for each in sockets:
-            with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-            each.close()
-
-    def close(self) -> None:
-        """End it."""
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-        self.hang_up()
 
 
 class Dictionary:

@@ -1,18 +1,13 @@
 from __future__ import annotations
 
 import json
-import os
-import re
-import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-import requests
 
 from .servers import RedisServer
 
@@ -52,38 +47,6 @@ def test_four_processes_spend_a_shared_quota_once(quota: str, dead_service: str)
     assert sum(worker["retries"] for worker in found) == IN_A_QUOTA
     why = f"the retry quota of {dead_service.rstrip('/')} is empty, and patience is 0"
     assert {worker["why"].split("; ")[0] for worker in found} == {f"gave up after attempt 1 of 3: {why}"}
-
-
-@pytest.mark.once
-def test_gunicorn_with_four_preloaded_workers(quota: str, dead_service: str) -> None:
-    """The session is made before the fork; the workers spend one quota between them, and end without a complaint."""
-    environment = {**os.environ, "FLEET_QUOTA": quota, "FLEET_SERVICE": dead_service}
-    command = [sys.executable, "-m", "gunicorn", "--preload", "--workers", "4", "--bind", "127.0.0.1:0"]
-    command.append("tests.unit.features.redis.worker:application")
-    gunicorn = subprocess.Popen(
-        [*command, "tests.unit.features.redis.worker:application"],
-        env=environment,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    )
-    said = []
-    try:
-        assert gunicorn.stderr is not None
-        for line in gunicorn.stderr:
-            said.append(line)
-            found = re.search(r"Listening at: (http://[\d.:]+)", line)
-            if found:
-                break
-        with ThreadPoolExecutor(8) as pool:
-            answers = list(pool.map(lambda _: requests.get(found[1], timeout=300).json(), range(80)))
-    finally:
-        gunicorn.send_signal(signal.SIGTERM)
-        said.append(gunicorn.communicate(timeout=300)[1])
-    assert sum(answer["retries"] for answer in answers) == IN_A_QUOTA
-    assert len({answer["process"] for answer in answers}) > 1
-    assert "Traceback" not in "".join(said)
-    assert gunicorn.returncode == 0
 
 
 def run_python(code: str, *arguments: str, returncode: int = 0) -> str:
@@ -142,26 +105,3 @@ bucket = RedisQuota(sys.argv[1])("scope")
 bucket.acquire(100)
 bucket.release(60)
 """
-
-
-def test_a_forked_child_uses_connections_of_its_own(redis_server: RedisServer) -> None:
-    """Parent and children take at the same time on what was one connection: no answer goes to the wrong one."""
-    code = """
-import os, sys
-from requests_smithy_retry.features.redis import RedisQuota
-bucket = RedisQuota(sys.argv[1], capacity=100000)("scope")
-bucket.acquire(1)
-children = []
-for _ in range(4):
-    child = os.fork()
-    if child == 0:
-        ok = all(bucket.acquire(1) for _ in range(200)) and bucket.source == "redis"
-        os._exit(0 if ok else 1)
-    children.append(child)
-ok = all(bucket.acquire(1) for _ in range(200))
-codes = [os.waitpid(child, 0)[1] for child in children]
-print(ok, codes, bucket.source)
-"""
-    assert "True [0, 0, 0, 0] redis\n" == run_python(code, redis_server.url("?socket_timeout=60"))
-    left = 100_000 - 1 - 5 * 200
-    assert left == float(redis_server.command("GET", "requests-smithy-retry:{scope}"))

@@ -21,7 +21,7 @@ from requests_smithy_retry.clock import SYSTEM_CLOCK
 from requests_smithy_retry.features import redis as redis_module
 from requests_smithy_retry.features.redis import SCRIPT, RedisQuota, RedisTokenBucket
 
-from .servers import RedisCluster, RedisServer, SpoilingProxy
+from .servers import RedisCluster, RedisServer
 
 redis = pytest.importorskip("redis")
 
@@ -99,12 +99,6 @@ class TestTheScript:
         bucket_on(redis_server.url(PATIENT)).acquire(1)
         assert 0 < redis_server.command("PTTL", KEY) <= RedisQuota.ttl * 1000
 
-    @pytest.mark.parametrize("kept", ["", "soon", "-5", "1e400", "nan"])
-    def test_a_foreign_level_stays_in_range(self, redis_server: RedisServer, kept: str) -> None:
-        """Whatever another program stored as the level, it is read as 0 to the capacity."""
-        redis_server.command("SET", KEY, kept)
-        assert 0 <= self.run(redis_server, 0, 0)[1] <= 100
-
     @pytest.mark.once
     @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 60)), max_size=10))
@@ -126,22 +120,6 @@ class TestTheBucket:
         assert [True, True, False, False] == [bucket.acquire(14) for bucket in (one, two, one, two)]
         assert [TokenBucketSnapshot(28, 0, source="redis")] * 2 == [one.snapshot(), two.snapshot()]
         assert isinstance(one, RetryQuota)
-
-    def test_nothing_is_connected_before_a_retry_asks(self, proxy: SpoilingProxy) -> None:
-        """Making a bucket, looking at it and giving to a full one connects to nothing."""
-        bucket = bucket_on(proxy.url())
-        bucket.release(1)
-        assert TokenBucketSnapshot(500, 500, source="redis") == bucket.snapshot()
-        assert 0 == proxy.connections
-
-    def test_what_is_given_back_is_there_for_others_at_once(self, redis_server: RedisServer) -> None:
-        """A process may end right after a success, and loses nothing."""
-        bucket = bucket_on(redis_server.url(PATIENT))
-        bucket.acquire(100)
-        bucket.release(30)
-        assert (430, 430) == (level(redis_server), bucket.available)
-        bucket.release(400)
-        assert (None, 500) == (level(redis_server), bucket.available)
 
     def test_copies_are_of_the_same_bucket(self, redis_server: RedisServer) -> None:
         """A copied or unpickled bucket or quota shares with its original."""
@@ -217,34 +195,6 @@ class TestFailures:
             finally:
                 stop.set()
             assert [None] * 8 == [future.result() for future in futures]
-
-    @pytest.mark.usefixtures("_asks_soon")
-    @pytest.mark.parametrize("answer", [b"+OK\r\n", b"*2\r\n:1\r\n$1\r\nx\r\n", b"HTTP/1.1 200 OK\r\n\r\n", b":7\r\n"])
-    def test_nonsense(self, proxy: SpoilingProxy, answer: bytes) -> None:
-        """A server that answers something else: it falls open, and comes back when that makes sense again."""
-        bucket = bucket_on(proxy.url(PATIENT))
-        assert bucket.acquire(14)
-        proxy.answer = answer
-        assert (True, "redis, fallen open") == (bucket.acquire(14), bucket.source)
-        proxy.answer = None
-        assert becomes(lambda: is_back(bucket))
-
-    def test_an_answer_that_drips(self, proxy: SpoilingProxy) -> None:
-        """Bytes that come one by one do not stretch the time-out."""
-        bucket = bucket_on(proxy.url())
-        assert becomes(lambda: is_back(bucket))
-        proxy.answer, proxy.drip = b"*2\r\n:1\r\n$3\r\n486\r\n", 5.0
-        assert seconds_of(lambda: bucket.acquire(14)) < TOLERANCE
-        assert "redis, fallen open" == bucket.source
-
-    def test_a_connection_that_was_closed_while_idle(self, proxy: SpoilingProxy) -> None:
-        """Servers and middle boxes close idle connections: a new one is made, and nothing falls open."""
-        bucket = bucket_on(proxy.url(PATIENT))
-        bucket.acquire(14)
-        proxy.hang_up()
-        SYSTEM_CLOCK.sleep(0.1)
-        bucket.release(7)
-        assert ("redis", 493, 2) == (bucket.source, bucket.available, proxy.connections)
 
     def test_a_password_is_used_and_never_shown(
         self, own_redis_server: RedisServer, caplog: pytest.LogCaptureFixture

@@ -140,27 +140,6 @@ def test_failures_are_logged_once_a_minute(
     assert "hunter2" not in caplog.text
 
 
-def test_a_server_that_is_always_late_is_away(
-    bucket: RedisTokenBucket, client: Dictionary, clock: FakeClock, caplog: pytest.LogCaptureFixture
-) -> None:
-    """It answers, but later than the time-out each time, so nobody waits for it any more."""
-    client.gate = lambda: clock.advance(LONG + 1)
-    assert (True, True) == (bucket.acquire(14), bucket.quota.is_away)
-    assert "(late answers)" in caplog.text
-
-
-def test_an_operations_own_deadline_is_no_failure_of_the_server(
-    bucket: RedisTokenBucket, clock: FakeClock, held: threading.Event, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The call goes by the bucket of its process, in the past and in time; the next one asks."""
-    for left in (-1.0, 0.02):
-        assert bucket.acquire(14, deadline=clock.now() + left)
-        assert "redis" == bucket.source
-    held.set()
-    assert (True, "redis") == (bucket.acquire(14, deadline=clock.now() + LONG), bucket.source)
-    assert [] == caplog.records
-
-
 def test_without_a_thread_the_call_goes_by_itself(
     bucket: RedisTokenBucket, client: Dictionary, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,7 +1,6 @@
 """One process of a fleet: makes operations against a service, and says how many retries it made.
 
-``python -m tests.unit.features.redis.worker QUOTA SERVICE_URL OPERATIONS``. As a WSGI application it does the same for
-each request, with what the environment says.
+``python -m tests.unit.features.redis.worker QUOTA SERVICE_URL OPERATIONS``.
 """
 
 from __future__ import annotations
@@ -31,19 +30,6 @@ def retries_of(session: requests.Session, service: str, operations: int) -> dict
         why = history.sentence
     return {"process": os.getpid(), "retries": retries, "why": why}
 
-
-def application_for(quota: str, service: str):
-    session = new_session(quota)  # before the fork, with --preload
-
-    def application(environ, start_response):
-        start_response("200 OK", [("Content-Type", "application/json")])
-        return [json.dumps(retries_of(session, service, 1)).encode()]
-
-    return application
-
-
-if "FLEET_QUOTA" in os.environ:
-    application = application_for(os.environ["FLEET_QUOTA"], os.environ["FLEET_SERVICE"])
 
 if __name__ == "__main__":
     quota, service, operations = sys.argv[1:]
