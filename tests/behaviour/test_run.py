@@ -4,7 +4,6 @@ import atexit
 import io
 import os
 import pickle
-import py_compile
 import signal
 import subprocess
 import sys
@@ -170,18 +169,13 @@ def test_the_traceback_begins_in_the_program(arguments, folder, monkeypatch, own
 @pytest.mark.parametrize(
     ("arguments", "status"),
     [
-        *(
-            (program, 0)
-            for program in (["program.py", "a"], ["-m", "program", "a"], ["package", "a"], ["program.pyc", "a"])
-        ),
-        *((["--help"], 0), (["empty"], 1), ([], 2), (["absent.py"], 2), (["-x"], 2)),
+        *((program, 0) for program in (["program.py", "a"], ["-m", "program", "a"], ["package", "a"])),
+        *((["--help"], 0), ([], 2), (["absent.py"], 2), (["-x"], 2)),
     ],
 )
 def test_run_returns_the_status(arguments, status, folder, monkeypatch, own_process, capsys):
-    """0 when the program has ended or help was asked for, 1 for a folder without a program, 2 for bad usage."""
+    """0 when the program has ended or help was asked for, 2 for bad usage."""
     monkeypatch.chdir(folder)
-    (folder / "empty").mkdir()
-    py_compile.compile("program.py", "program.pyc")
     sys.modules.pop("program", None)
     assert status == run_module.run(arguments)
     with pytest.raises(SystemExit, match="7"):
@@ -454,26 +448,18 @@ def test_a_program_may_import_us_first(first, folder):
     assert f"{SAID}1 of 1 adapter had retries\n" == done.stderr
 
 
-@pytest.mark.parametrize("program", ["package", "archive.pyz", "compiled.pyc"])
+@pytest.mark.parametrize("program", ["package", "archive.pyz"])
 def test_the_path_is_that_of_python(program, folder):
-    """A folder, an archive and a compiled file get Python's own path, without the current folder in front."""
+    """A folder and an archive get Python's own path, without the current folder in front."""
     source = folder / "path.py"
     source.write_text(
-        "import sys; print(sys.path[0], sys.path.count(sys.path[0]), len(sys.path), sys.argv, __file__, __package__)"
+        "import sys; print(sys.path[0], sys.path.count(sys.path[0]), len(sys.path), sys.argv[1:], __file__, __package__)"
     )
     (folder / "package" / "__main__.py").write_text(source.read_text())
     zipapp.create_archive(folder / "package", folder / "archive.pyz")
-    py_compile.compile(str(source), str(folder / "compiled.pyc"))
     plain, ours = python(folder, program, "a"), python(folder, "-m", "requests_smithy_retry", "run", program, "a")
     same = os.path.basename if sys.version_info < (3, 11) else str  # there python has the path as it was given
     assert [same(word) for word in plain.stdout.split()] == [same(word) for word in ours.stdout.split()] != []
-
-
-def test_a_text_may_begin_like_compiled_code(folder, monkeypatch, own_process, capsys):
-    """The line end of the magic number makes no text into compiled code."""
-    monkeypatch.chdir(folder)
-    (folder / "text.py").write_bytes(b"#!\r\nprint('ran')\r\n")
-    assert (0, "ran\n") == (run_module.run(["text.py"]), capsys.readouterr().out)
 
 
 IMPORTS_NOTHING = """\

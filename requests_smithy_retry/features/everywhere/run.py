@@ -272,41 +272,20 @@ def _run_module(name: str) -> int:
 def _run_file(program: str) -> int:
     """Run a file, or the ``__main__`` of a folder or an archive, with the same ``sys.path`` as python."""
     path = os.path.abspath(program)
-    importer = _importer_of(path)
-    if importer is not None:
-        spec = importer.find_spec("__main__")
-        if spec is None:
-            sys.stderr.write(f"{sys.executable}: can't find '__main__' module in {path!r}\n")
-            return 1
-        _first_on_path(path)
-        names = {"__file__": spec.origin, "__cached__": spec.cached, "__spec__": spec, "__loader__": spec.loader}
-        _run_code(spec.loader.get_code("__main__"), __package__="", **names)
-        return 0
-    _first_on_path(os.path.dirname(os.path.realpath(program)))
-    with io.open_code(path) as file:
-        content = file.read()
-    _run_code(_compiled(content) or compile(content, path, "exec", dont_inherit=True), __file__=path, __cached__=None)
+    content = b"\0"
+    if not os.path.isdir(path):
+        with io.open_code(path) as file:
+            content = file.read()
+    if b"\0" in content:  # no text
+        import runpy
+
+        if not _has_safe_path():
+            del sys.path[0]
+        runpy.run_path(path, run_name="__main__")
+    else:
+        _first_on_path(os.path.dirname(os.path.realpath(program)))
+        _run_code(compile(content, path, "exec", dont_inherit=True), __file__=path, __cached__=None)
     return 0
-
-
-def _importer_of(path: str) -> Any:
-    """Return the importer of a folder or an archive; None for a file. ``pkgutil`` has it, but is slow to import."""
-    for hook in sys.path_hooks:
-        try:
-            return hook(path)
-        except ImportError:  # noqa: PERF203 - a handful of hooks, once
-            continue
-    return None
-
-
-def _compiled(content: bytes) -> CodeType | None:
-    """Return the code of a compiled file; None for another."""
-    if content[2:4] != b"\r\n":  # a compiled file's magic number ends so
-        return None
-    import pkgutil
-
-    code: CodeType | None = pkgutil.read_code(io.BytesIO(content))  # None: a text that begins in the same way
-    return code
 
 
 def _run_code(code: CodeType, **names: object) -> None:
