@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, SupportsIndex, overload, runtime_checkable
 
 if TYPE_CHECKING:
-    import inspect
-
     from requests import PreparedRequest
 
     from .actions import RetryAction
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
 
 @functools.total_ordering
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RetryClassifierPriority:
     """The place of a classifier in the order. Lower priorities run first and may be overruled by higher ones.
 
@@ -32,12 +32,7 @@ class RetryClassifierPriority:
     made relative to it or to ``p``. Equal priorities keep the order of addition.
     """
 
-    __slots__ = ("_path",)
-
-    _path: tuple[int, ...]
-
-    def __init__(self, *, _path: tuple[int, ...] = (4,)) -> None:
-        object.__setattr__(self, "_path", _path)
+    _path: tuple[int, ...] = (4,)
 
     @classmethod
     def default(cls) -> RetryClassifierPriority:
@@ -80,26 +75,11 @@ class RetryClassifierPriority:
         """Return the priority of :class:`TransientErrorClassifier`, the highest of the defaults."""
         return cls(_path=(3,))
 
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a {type(self).__name__} does not change; make another with run_before or run_after")
-
     # A child sorts around its parent: the parent's own place is 0 at the child's level, before is -1, after 1.
     def __lt__(self, other: object) -> bool:
         if not isinstance(other, RetryClassifierPriority):
             return NotImplemented
         return (*self._path, 0) < (*other._path, 0)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, RetryClassifierPriority) and self._path == other._path
-
-    def __hash__(self) -> int:
-        return hash(self._path)
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self._path}>"
-
-    def __reduce__(self) -> tuple[object, tuple[()]]:
-        return functools.partial(RetryClassifierPriority, _path=self._path), ()
 
 
 def _path_of(other: object) -> tuple[int, ...]:
@@ -107,8 +87,6 @@ def _path_of(other: object) -> tuple[int, ...]:
         raise TypeError(f"a priority is made relative to another RetryClassifierPriority, not to {other!r}")
     return other._path
 
-
-BY_PLACE, BY_NAME = "by place", "by name"
 
 ALLOWED_PRIORITY = (
     "an attribute or a property, not a method, that holds a RetryClassifierPriority is allowed, "
@@ -174,15 +152,11 @@ class FunctionClassifier:
         self.name: str = str(getattr(function, "__name__", type(function).__name__)) if name is None else name
         self.priority: RetryClassifierPriority = checked_priority(priority)
         self.sees_successes = sees_successes
-        self._previous: str | None = _previous_parameter(function)
+        self._takes_previous: bool = _takes_previous(function)
 
     def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction | None:
         """Ask the function."""
-        if self._previous is None:
-            return self.function(outcome)
-        if self._previous == BY_PLACE:
-            return self.function(outcome, previous)
-        return self.function(outcome, previous=previous)
+        return self.function(outcome, previous) if self._takes_previous else self.function(outcome)
 
     def __call__(self, outcome: Outcome, previous: RetryAction | None = None) -> RetryAction | None:
         """Call the function, so that a decorated function still works as one."""
@@ -308,34 +282,27 @@ def is_classifier(item: Any) -> bool:
     return callable(getattr(item, "classify_retry", None)) and isinstance(getattr(item, "name", None), str)
 
 
-def _way_of(parameters: Collection[inspect.Parameter]) -> str | None:
-    by_place = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    is_variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    if is_variadic or any(p.default is p.empty or p.name == "previous" for p in by_place[1:2]):
-        return BY_PLACE
-    is_named = any(p.kind is p.KEYWORD_ONLY and p.name == "previous" and p.default is p.empty for p in parameters)
-    return BY_NAME if is_named else None
+def _takes_previous(function: Callable[..., object]) -> bool:
+    """Return True if a function takes the verdict so far: as a required second argument, or as one named ``previous``.
 
+    A second argument with a default of its own is more often a value bound to a lambda.
 
-def _previous_parameter(function: Callable[..., object]) -> str | None:
-    """Return how a function takes the verdict so far: :data:`BY_PLACE`, :data:`BY_NAME`, or None for not at all.
-
-    It takes it as a required second argument, or by the name ``previous``. A second argument with a default of its own
-    is more often a value bound to a lambda.
-
-    :raises TypeError: if it can be called in none of these ways.
+    :raises TypeError: if it can be called in neither way.
     """
     import inspect  # slow to import, and seldom needed
 
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return None
-    way = _way_of(signature.parameters.values())
+        return False
+    parameters = signature.parameters.values()
+    second = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][1:2]
+    is_variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    takes_previous = is_variadic or any(p.default is p.empty or p.name == "previous" for p in second)
     try:
-        signature.bind(*[None] * (2 if way == BY_PLACE else 1), **({"previous": None} if way == BY_NAME else {}))
+        signature.bind(*[None] * (1 + takes_previous))
     except TypeError as error:
         why = f"{function!r}: {error}; a function of (outcome) or (outcome, previous) is allowed"
     else:
-        return way
+        return takes_previous
     raise TypeError(why)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, NamedTuple
 
@@ -101,8 +99,6 @@ def rate_after_success(
 
 FINEST = 1e-6
 """Seconds. No clock is finer, and the number of a shorter interval may be too large for a float."""
-ROUNDING = 1e-15
-"""The precision of the end of an interval, as a part of the interval."""
 
 
 class RateClocker:
@@ -126,27 +122,19 @@ class RateClocker:
         self.smoothing: float = smoothing
         self.interval: float = max(interval, FINEST)
         self.measured_rate: float = 0.0
-        self.count: Callable[[], int] = itertools.count(1).__next__
-        """Count one response that belongs to the current interval; needs no lock."""
-        self._counted = 0
+        self.count = self._counted = 0
         self._last_interval = self._interval_of(now)
 
     def record(self, now: float) -> float:
         """Count one response; return the smoothed rate, in responses per second."""
-        number = self.count()
+        self.count += 1
         this_interval = self._interval_of(now)
         if this_interval > self._last_interval:
-            rate = (number - self._counted) / ((this_interval - self._last_interval) * self.interval)
+            rate = (self.count - self._counted) / ((this_interval - self._last_interval) * self.interval)
             self.measured_rate = self.smoothing * rate + (1 - self.smoothing) * self.measured_rate
-            self._counted = number
+            self._counted = self.count
             self._last_interval = this_interval
         return self.measured_rate
-
-    @property
-    def lasts_until(self) -> float:
-        """The moment before which each response belongs to the current interval, less a few roundings."""
-        end = (self._last_interval + 1) * self.interval
-        return end - abs(end) * ROUNDING
 
     def _interval_of(self, now: float) -> int:
         return math.floor(now / self.interval)
@@ -320,13 +308,11 @@ class ClientRateLimiter(FreshCopies):
         """The moment of the last response."""
         self.enabled: bool = False
         """True if attempts need permits."""
-        self._steady_until = -math.inf  # no success changes the rate before
         self._fill_rate = 1.0
         self._capacity = 0.0
         self._max_capacity = settings.min_capacity
         self._last_max_rate = 0.0
         self._clocker = RateClocker(now, smoothing=settings.smoothing, interval=settings.interval)
-        self._count = self._clocker.count
 
     def try_acquire(self) -> PermitWait | None:
         """Take one permit for one attempt.
@@ -360,15 +346,9 @@ class ClientRateLimiter(FreshCopies):
             self._record(self._now(), throttled)
             self._wake_all()
 
-    def record_success(self) -> object:
-        """Take note of a success: like ``record_response(False)``, but cheaper while the rate cannot change."""
-        now = self._now()
-        if now < self._steady_until:
-            # Nobody needs a permit yet, and it would set the same rate again. Counting is atomic, so there is no lock.
-            self.used_at = now
-            return self._count()
+    def record_success(self) -> None:
+        """Take note of a success, as ``record_response(False)`` does."""
         self.record_response(False)
-        return None
 
     def _record(self, now: float, throttled: bool) -> None:
         """Set the rate by the formulas of contract 9."""
@@ -393,9 +373,6 @@ class ClientRateLimiter(FreshCopies):
             )
         self._refill(now)
         most = settings.max_rate_scale * measured
-        # Where the measured rate, not the curve, sets the new one, it stays until the measured rate changes.
-        is_steady = rate >= most and not self.enabled
-        self._steady_until = self._clocker.lasts_until if is_steady else -math.inf
         rate = min(rate, most, FASTEST)
         self._fill_rate = max(rate, settings.min_fill_rate)
         self._max_capacity = max(rate, settings.min_capacity)

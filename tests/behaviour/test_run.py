@@ -453,7 +453,7 @@ def test_the_path_is_that_of_python(program, folder):
     """A folder and an archive get Python's own path, without the current folder in front."""
     source = folder / "path.py"
     source.write_text(
-        "import sys; print(sys.path[0], sys.path.count(sys.path[0]), len(sys.path), sys.argv[1:], __file__, __package__)"
+        "from sys import argv, path; print(path[0], path.count(path[0]), len(path), argv[1:], __file__, __package__)"
     )
     (folder / "package" / "__main__.py").write_text(source.read_text())
     zipapp.create_archive(folder / "package", folder / "archive.pyz")

@@ -23,9 +23,6 @@ from ..urllib3_retry.translation import overridden, own_methods
 NEVER = "never"
 """Stands for no value of ``mounted``: the adapter cannot have retries."""
 
-MOST_KINDS = 100
-"""Kinds of adapters that are told apart; a program may make classes without end."""
-
 
 class Kind(NamedTuple):
     """Adapters that one sentence tells of.
@@ -47,8 +44,6 @@ class Reached:
 
     def add(self, kind: Kind, policy: RetryConfig | None = None, *, by: int = 1) -> None:
         """Count an adapter of a kind, or with ``by=-1`` one that another adapter took the place of."""
-        if kind not in self._counts and len(self._counts) >= MOST_KINDS:
-            kind = Kind("other adapters", kind.remedy)
         self._counts[kind] = self._counts.get(kind, 0) + by
         if policy is not None:
             self._policies.setdefault(kind, policy)

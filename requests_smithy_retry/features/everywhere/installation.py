@@ -105,7 +105,7 @@ class Installation:
         kind = Kind(name) if found is None else Kind(name + found.why, found.remedy)
         with _lock:
             self._reached.add(kind, policy)
-        if found is not None and len(self._left_alone) < MOST_LEFT_ALONE and is_first(self._left_alone, kind.sentence):
+        if found is not None and is_first(self._left_alone, kind.sentence):
             log_left_alone(kind.sentence)
 
     def _reach(self, adapter: Any) -> tuple[str, RetryConfig]:
@@ -166,8 +166,6 @@ _wrapped: dict[str, tuple[Any, Any]] = {}
 
 MARK = "_retries_are_installed"
 """The attribute of a session that was made while something was installed."""
-
-MOST_LEFT_ALONE = 100
 
 
 def install(

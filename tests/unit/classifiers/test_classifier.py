@@ -60,12 +60,8 @@ def test_a_function_of_two_arguments_gets_the_verdict_so_far() -> None:
         (lambda outcome, bound=NOTHING: bound, False),
         (lambda outcome, bound=NOTHING, previous=NOTHING: bound, False),
         (lambda outcome, *, previous=NOTHING: previous, False),
-        (lambda outcome, *, previous: previous, True),
     ],
-    ids=[
-        *("a second argument", "one of that name", "a bound value", "two bound values", "by keyword alone"),
-        "by keyword alone, which it cannot do without",
-    ],
+    ids=["a second argument", "one of that name", "a bound value", "two bound values", "by keyword alone"],
 )
 def test_who_gets_the_verdict_so_far(function: Any, expected: bool) -> None:
     """A second argument that it cannot do without, or that is called ``previous``; a bound value is left alone."""
@@ -174,12 +170,13 @@ def test_what_can_be_used_as_a_classifier(item: Any, verdict: bool) -> None:
 @pytest.mark.parametrize(
     ("function", "why"),
     [
+        (lambda outcome, *, previous: None, "'previous'"),
         (lambda outcome, *, patience: None, "'patience'"),
         (lambda outcome, previous, *, patience: None, "'patience'"),
         (lambda outcome, previous, third: None, "'third'"),
         (lambda: None, "too many positional arguments"),
     ],
-    ids=["another keyword", "both", "a third", "none"],
+    ids=["by keyword", "another keyword", "both", "a third", "none"],
 )
 def test_a_function_that_cannot_be_asked_is_refused_at_once(function: Any, why: str) -> None:
     """``classifier`` refuses such a function when it is made, not at the first failure of a request."""
