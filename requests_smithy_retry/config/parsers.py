@@ -83,6 +83,24 @@ def pacing(value: Any) -> Any:
     return tuple(rows)
 
 
+def of_feature(name: str, allowed: str) -> Parse:
+    """Accept what the parser of a feature accepts; nothing where it was deleted."""
+
+    def parse(value: Any) -> Any:
+        from ..features.table import found  # few need it
+
+        module = found(name) if value is not None else None
+        if module is None and value is not None:
+            raise Refused(f"{allowed} is allowed: it was deleted")
+        return None if module is None else module.parse(value)
+
+    return parse
+
+
+validate: Parse = of_feature("validate", "None")
+digest: Parse = of_feature("digest", "None")
+
+
 def timeout(value: Any) -> Any:
     """Accept what ``requests`` accepts: seconds, a (connect, read) pair, a urllib3 ``Timeout``, or None."""
     parts = value if isinstance(value, tuple) and len(value) == 2 else (value,)

@@ -177,11 +177,12 @@ def _most_sent(config: RetryConfig) -> int:
 
 def _longest_sleep(config: RetryConfig) -> float | None:
     """Return the bound of sleeping where each wait is as long as a server or the program may ask for."""
-    if config.is_given("patience") and not config.classifiers:
+    asks_itself = config.classifiers or config.validate
+    if config.is_given("patience") and not asks_itself:
         return _longest_sleep_within_patience(config)
     heeds_server = config.heeds_hints
     # A delay that the program's own classifier asks for is granted even where headers are not heeded.
-    heeds_anybody = heeds_server or config.classifiers
+    heeds_anybody = heeds_server or asks_itself
     # Either a hint takes the place of the backoff, or x-amz-retry-after adds to it.
     slept = _longest(config, config.max_retry_after if heeds_anybody else 0.0, AMZ_MAX_EXTRA if heeds_server else 0.0)
     # A first attempt may meet a limit that was announced to others; a retry waits no longer for it than for a hint.

@@ -166,6 +166,12 @@ class RetryConfig:
     classifiers: Iterable[RetryClassifier] = classifier_option(
         (), types.classifiers, "beside the default ones, or with only(...) in place of them", not_from_environment=True
     )
+    validate: Callable[[Response], bool | float] | None = classifier_option(
+        None,
+        types.validate,
+        "given a 2xx, returns True, False if it is no answer, or seconds after which to ask again",
+        not_from_environment=True,
+    )
     listeners: Iterable[Any] = adapter_option((), types.listeners, "are told what happens", not_from_environment=True)
     telemetry: Collection[str] = adapter_option(
         (), types.telemetry, "shows every retry without code: log, otel, prometheus"
@@ -413,6 +419,7 @@ class RetryOptions(TypedDict, total=False):
     scope: Callable[[PreparedRequest], str] | None
     enabled: bool
     classifiers: Iterable[RetryClassifier]
+    validate: Callable[[Response], bool | float] | None
     listeners: Iterable[Any]
     telemetry: Collection[str]
     trust_env: bool
@@ -462,7 +469,7 @@ CONTRADICTIONS = (
     Contradiction(("patience",), "retry_spec", bool, PUBLISHED, may_be_idle=True, unless="quota"),
     Contradiction(("patience",), "aws_config", bool, PUBLISHED, may_be_idle=True, unless="quota"),
     Contradiction(
-        ("retry_status_codes",),
+        ("retry_status_codes", "validate"),
         "classifiers",
         lambda classifiers: isinstance(classifiers, Only),
         "only the default classifiers go by it",

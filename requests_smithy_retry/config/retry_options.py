@@ -17,6 +17,7 @@ from . import parsers as types
 from .options import MEANT, nearest, option, options_of, signature_with
 
 if TYPE_CHECKING:
+    from requests import Response
     from typing_extensions import Unpack
 
     from .retry_config import RetryConfig
@@ -57,6 +58,10 @@ class OperationOptions:
         "'off': no send waits for a limit that a server announced; 'announced': takes back an outer block's 'off'",
     )
     resume: bool | None = option(None, types.boolean, "False: a body that breaks off is not continued where it stopped")
+    validate: Callable[[Response], bool | float] | None = option(
+        None, types.validate, "given a 2xx, returns True, False if it is no answer, or seconds after which to ask again"
+    )
+    digest: str | None = option(None, types.digest, "of the body of each 2xx, checked once that is whole")
     entries: tuple[_Entry, ...] = field(default=(), repr=False, compare=False)
     """The blocks that these options come from, the innermost last."""
     can_wait: bool = field(init=False, repr=False, compare=False)
@@ -117,6 +122,8 @@ class OperationKeywords(TypedDict, total=False):
     max_wait: float | None
     pacing: str | None
     resume: bool | None
+    validate: Callable[[Response], bool | float] | None
+    digest: str | None
 
 
 NOTHING = OperationOptions()
@@ -223,6 +230,9 @@ def _changed(outer: OperationOptions, entry: _Entry) -> OperationOptions:
     added = changes.get("classifiers", ())
     kind = type(outer.classifiers)  # what an outer block left out stays out
     changes["classifiers"] = added if isinstance(added, Only) else kind((*outer.classifiers, *added))
+    if "validate" in changes:
+        others = [item for item in changes["classifiers"] if item is not outer.validate]
+        changes["classifiers"] = type(changes["classifiers"])((*others, changes["validate"]))
     if "deadline" in changes:
         changes["deadline"] = earliest(outer.deadline, changes["deadline"])
     return replace(outer, **changes, entries=(*outer.entries, entry))
@@ -263,6 +273,9 @@ def retry_options(*, clock: Clock = SYSTEM_CLOCK, **options: Unpack[OperationKey
         the operation began.
     :param max_wait: a longer wait, of whatever kind, ends the call with :class:`RetryLater`; seconds.
     :param resume: False: a body that breaks off is not continued where it stopped.
+    :param validate: a function of a 2xx, as the option of that name; of nested blocks, the innermost one is asked.
+    :param digest: ``"sha256:..."``, or another algorithm of :mod:`hashlib`: a body of a 2xx in the block is hashed as
+        it is read, and must have this digest once it is whole, or :class:`DigestMismatch` is raised.
     :raises RetryConfigError: for a value that an option does not allow.
     :raises TypeError: for any other option.
     """

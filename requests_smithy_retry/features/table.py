@@ -24,6 +24,7 @@ JUDGING: dict[str, Callable[[RetryConfig], object]] = {
     "..smithy.aws": lambda _: True,
     "server_verdicts": lambda _: True,
     "rate_limits": lambda config: config.heeds_hints,
+    "validate": lambda config: config.validate,
 }
 """The features that take part in decisions, and whether a configuration asks for one."""
 SENDING: dict[str, Callable[[RetryConfig], object]] = {
@@ -31,6 +32,7 @@ SENDING: dict[str, Callable[[RetryConfig], object]] = {
     "renewal": lambda config: config.on_unauthorized,
     "addresses": lambda _: True,
     "max_wait": lambda _: True,
+    "digest": lambda _: True,
 }
 """The others: a strategy that is driven by hand does without them."""
 

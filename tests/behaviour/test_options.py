@@ -53,6 +53,7 @@ DEFAULTS: dict[str, Any] = {
     "scope": None,
     "enabled": True,
     "classifiers": (),
+    "validate": None,
     "listeners": (),
     "telemetry": (),
     "trust_env": True,

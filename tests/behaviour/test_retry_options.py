@@ -19,7 +19,7 @@ from requests_smithy_retry.testing import FakeClock
 
 TAKEN = (
     "max_attempts, classifiers, idempotent, long_poll, idempotency_key, enabled, deadline, patience, max_wait, pacing, "
-    "resume"
+    "resume, validate, digest"
 )
 
 

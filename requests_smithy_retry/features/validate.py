@@ -1,0 +1,68 @@
+"""A 200 that is no answer (contract 3.8): the program's own function judges responses that look like successes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..checks import Refused, is_finite, safe_repr
+from ..classifiers.actions import NO_ACTION, ErrorKind, RetryAction
+from ..classifiers.outcome import Outcome
+from ..classifiers.protocol import RetryClassifier, RetryClassifierPriority
+from ..config.retry_options import current_options
+from ..core.port import Feature
+
+if TYPE_CHECKING:
+    from requests import Response
+
+    from ..clock import Clock
+    from ..config.retry_config import RetryConfig
+
+
+@dataclass(frozen=True)
+class Validate(Feature):
+    """A function as a classifier, and as the feature of the option. The innermost block's is asked, alone."""
+
+    function: Callable[[Response], bool | float]
+    name = "validate"
+    sees_successes = True
+    priority = RetryClassifierPriority.default()
+
+    def classifiers(self, config: RetryConfig) -> tuple[RetryClassifier, ...]:
+        """Return itself."""
+        return (self,)
+
+    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
+        """Ask the function about a 2xx: False counts as a failure of the server; seconds say that it is not ready."""
+        options, response = current_options.get(), outcome.response
+        innermost: object = None if options is None else options.validate
+        is_overruled = innermost is not None and innermost is not self
+        if response is None or outcome.error is not None or response.status_code >= 300 or is_overruled:
+            return NO_ACTION
+        found: object = self.function(response)
+        if found is True:
+            return NO_ACTION
+        if found is False:
+            return RetryAction.server_error()
+        if is_finite(found) and found >= 0:
+            return RetryAction.retryable_error_with_explicit_delay(ErrorKind.TRANSIENT, found)
+        raise TypeError(f"validate: True, False or seconds (0 or more) is allowed, not {safe_repr(found)}")
+
+    def __repr__(self) -> str:
+        return safe_repr(self.function)
+
+
+def parse(value: Any) -> Validate | None:
+    """Accept a function, or None."""
+    if value is None or isinstance(value, Validate):
+        return value
+    if not callable(value) or isinstance(value, type):
+        raise Refused("a function of a response, or None is allowed")
+    return Validate(value)
+
+
+def feature(config: RetryConfig, clock: Clock) -> Feature:
+    """Return the feature for a configuration."""
+    made: Any = config.validate
+    return made  # type: ignore[no-any-return]

@@ -1,0 +1,148 @@
+"""``validate``: the program's own function judges responses that look like successes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import requests
+
+from requests_smithy_retry import (
+    RetryAdapter,
+    RetryConfig,
+    RetryConfigError,
+    StandardRetryStrategy,
+    StopReason,
+    mount,
+    only,
+    retry_history,
+    retry_options,
+)
+from requests_smithy_retry.testing import FaultServer
+from requests_smithy_retry.testing import Reply as FaultReply
+from tests.support import Reply, scripted, send
+
+EMPTY, READY = Reply(200, body=b""), Reply(200, body=b"ready")
+
+
+def is_there(response: requests.Response) -> bool:
+    return response.content != b""
+
+
+def soon(response: requests.Response) -> float:
+    return response.content != b"" or 5.0
+
+
+@pytest.mark.parametrize(
+    ("script", "options", "expected"),
+    [
+        ([EMPTY, READY], {"validate": is_there}, (b"ready", 2, StopReason.SUCCESS)),
+        ([EMPTY] * 3, {"validate": is_there}, (b"", 3, StopReason.MAX_ATTEMPTS)),
+        ([EMPTY] * 3, {"validate": is_there, "quota": 10}, (b"", 1, StopReason.QUOTA_EXCEEDED)),
+        ([EMPTY], {}, (b"", 1, StopReason.SUCCESS)),  # never by default
+        ([READY], {"validate": is_there}, (b"ready", 1, StopReason.SUCCESS)),
+        ([503, EMPTY, READY], {"validate": is_there}, (b"ready", 3, StopReason.SUCCESS)),
+        ([Reply(404)], {"validate": is_there}, (b"", 1, StopReason.NOT_RETRYABLE)),
+        # Polls cost nothing.
+        (
+            [*[EMPTY] * 20, READY],
+            {"validate": soon, "max_attempts": 30, "quota": 14},
+            (b"ready", 21, StopReason.SUCCESS),
+        ),
+        ([EMPTY] * 2, {"validate": soon, "operation_timeout": 8}, (b"", 2, StopReason.DEADLINE)),
+        ([EMPTY], {"validate": lambda _: 500.0}, (b"", 1, StopReason.HINT_TOO_LONG)),
+        ([EMPTY] * 2, {"validate": is_there, "raise_on_status": True, "max_attempts": 2}, (b"", 2, None)),
+    ],
+)
+@pytest.mark.parametrize("way", ["adapter", "block"])
+def test_false_is_a_failure_and_seconds_are_a_poll(
+    way: str, script: list[Any], options: dict[str, Any], expected: tuple[bytes, int, StopReason | None]
+) -> None:
+    """The last response is returned, also with ``raise_on_status``, which goes by statuses."""
+    options = dict(options)
+    block = {"validate": options.pop("validate")} if way == "block" and "validate" in options else {}
+    adapter = scripted(*script, **options)
+    with retry_options(**block):
+        response = send(adapter)
+    reason = retry_history(response).stop_reason
+    assert expected == (response.content, len(adapter.sent), reason if expected[2] else None)
+
+
+def test_seconds_are_waited_and_told() -> None:
+    """Each poll waits so long, and after the last the history has the number."""
+    adapter = scripted(*[EMPTY] * 3, validate=soon, max_attempts=3)
+    assert (5.0, 10.0) == (retry_history(send(adapter)).retry_after, adapter.clock.now())
+
+
+def test_the_resend_rule_stands() -> None:
+    """A POST that was answered with a 200 is not sent again, unless it is declared idempotent."""
+    adapter = scripted(EMPTY, validate=is_there)
+    assert StopReason.NOT_RESENDABLE is retry_history(send(adapter, "POST", data=b"x")).stop_reason
+    with retry_options(idempotent=True):
+        assert b"ready" == send(scripted(EMPTY, READY, validate=is_there), "POST", data=b"x").content
+
+
+def counted() -> tuple[list[str], Callable[[str], Callable[[requests.Response], bool]]]:
+    asked: list[str] = []
+
+    def make(name: str) -> Callable[[requests.Response], bool]:
+        return lambda response: bool(asked.append(name)) or True
+
+    return asked, make
+
+
+def test_the_innermost_function_is_asked_alone() -> None:
+    """A block's in place of the adapter's and of outer blocks'; ``only`` leaves out those around it."""
+    asked, make = counted()
+    adapter = scripted(*[READY] * 5, validate=make("adapter"))
+    send(adapter)
+    with retry_options(validate=make("outer")):
+        send(adapter)
+        with retry_options(validate=make("inner")):
+            send(adapter)
+        with retry_options(classifiers=only()):
+            send(adapter)
+        send(adapter)
+    assert ["adapter", "outer", "inner", "outer"] == asked
+
+
+def test_redirects_are_not_asked_about() -> None:
+    """They are no answer to anybody yet."""
+    asked, make = counted()
+    send(scripted(Reply(302, {"Location": "/"}), validate=make("adapter")))
+    assert [] == asked
+
+
+@pytest.mark.parametrize("found", [None, "yes", -1, float("nan")])
+def test_a_function_that_returns_anything_else_is_a_bug(found: Any) -> None:
+    """A ``TypeError`` says what it may return; its own exceptions reach the caller, too."""
+    with pytest.raises(TypeError, match=r"validate: True, False or seconds \(0 or more\) is allowed, not "):
+        send(scripted(READY, validate=lambda response: found))
+
+
+@pytest.mark.parametrize("value", [True, 5, "ready", dict])
+def test_a_bad_value_is_refused(value: Any) -> None:
+    """With option, value, source and what is allowed; and beside ``only``, where it would do nothing."""
+    with pytest.raises(RetryConfigError, match=r"validate=.* \(from code\): a function of a response, or None is"):
+        RetryAdapter(validate=value)
+    with pytest.raises(RetryConfigError, match=r"validate=.* \(from retry_options\): a function of a response"):
+        retry_options(validate=value)
+    with pytest.raises(RetryConfigError, match="only the default classifiers go by it"):
+        RetryConfig(validate=is_there, classifiers=only())
+
+
+def test_it_is_kept_by_copies_and_shown_as_the_function() -> None:
+    """Configs with the same function are equal, and a strategy that is driven by hand knows it."""
+    config = RetryConfig(validate=is_there)
+    assert (config, config) == (RetryConfig(validate=is_there), config.replace(validate=config.validate))
+    assert repr(is_there) == repr(config.validate)
+    assert StandardRetryStrategy(config=config).policy.sees_successes
+
+
+@pytest.mark.real_time
+def test_it_judges_what_a_socket_brings() -> None:
+    """An empty 200, then the answer."""
+    script = [FaultReply(200), FaultReply(200, body=b"ready")]
+    with FaultServer(script) as server, mount(requests.Session(), validate=is_there, initial_backoff=0) as session:
+        assert b"ready" == session.get(server.url).content
