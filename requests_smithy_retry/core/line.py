@@ -104,6 +104,7 @@ class Failure(NamedTuple):
     :param unresolved: the name of the service was not found.
     :param is_cut: it had a response below 400, whose body was not to be had: the service is up.
     :param reason: for which the retry is indicated, and ``verdict`` the whole of it, for the record.
+    :param uncounted: seconds that do not count as patience: a service that is up asked for them.
     """
 
     price: float = 1.0
@@ -114,6 +115,7 @@ class Failure(NamedTuple):
     is_cut: bool = False
     reason: RetryReason | None = None
     verdict: Any = None
+    uncounted: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +159,7 @@ class Waiter:
     """One operation in the line.
 
     :param earliest: it is not let go before: what a server asked for.
+    :param uncounted: seconds that are not counted as patience.
     :param wake: called when it is worth to look again.
     """
 
@@ -166,10 +169,12 @@ class Waiter:
     earliest: float
     wake: Callable[[], object] = bool
     released: Go | None = None
+    uncounted: float = 0.0
 
     def leaves_at(self, down_since: float | None) -> float:
         """Return the moment at which it gives up, as far as is known now."""
-        return self.terms.gives_up_at(self.standing.began, down_since)
+        since = None if down_since is None else down_since + self.uncounted
+        return self.terms.gives_up_at(self.standing.began + self.uncounted, since)
 
     def refusal_at(self, now: float) -> StopReason:
         """Return the reason for which it gives up at a moment."""

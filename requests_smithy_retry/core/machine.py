@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, replace
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..classifiers.actions import ErrorKind, NoActionIndicated, RetryForbidden, RetryReason
@@ -17,7 +18,7 @@ from ..classifiers.outcome import Outcome
 from ..config.retry_options import OperationOptions
 from ..errors import StopReason, is_unresolved
 from .line import Failure, Go, Standing, Terms
-from .policy import Policy, TooLong
+from .policy import Delay, Policy, TooLong
 from .progress import Progress
 from .quota import Quota
 from .server_hints import Hint, until_text
@@ -243,7 +244,7 @@ def _retried(
         return Again(progress, delay.seconds, delay.source, verdict)
     progress = replace(progress, retries=retry, backoff=delay.backoff, failures=failures)
     again = Again(progress, delay.seconds, delay.source, verdict)
-    return (yield from _paid(context, again, outcome, reason, terms, delay.hint))
+    return (yield from _paid(context, again, outcome, reason, terms, delay))
 
 
 def _too_long(hint: Hint, why: str, outcome: Outcome) -> str:
@@ -251,7 +252,7 @@ def _too_long(hint: Hint, why: str, outcome: Outcome) -> str:
     return f"{hint.source} asks for {hint.seconds:.15g} s, {why}: allowed again at {until}"
 
 
-def _paid(context: Context, again: Again, outcome: Outcome, reason: RetryReason, terms: Terms, hint: float) -> Judging:
+def _paid(context: Context, again: Again, outcome: Outcome, reason: RetryReason, terms: Terms, delay: Delay) -> Judging:
     """Have the quota decide about a retry that nothing else forbids."""
     quota, standing = context.quota, again.progress.standing
     if _asks_again(context, reason, outcome):
@@ -261,7 +262,9 @@ def _paid(context: Context, again: Again, outcome: Outcome, reason: RetryReason,
     throttled = reason.kind is ErrorKind.THROTTLING
     unresolved = outcome.error is not None and is_unresolved(outcome.error)
     is_cut = outcome.resend is not None and outcome.resend.is_cut
-    failure = Failure(1.0, again.wait, hint, throttled, unresolved, is_cut, reason, again.verdict)
+    uncounted = delay.hint if throttled and delay.longest == inf else 0.0
+    facts = throttled, unresolved, is_cut, reason, again.verdict, uncounted
+    failure = Failure(1.0, again.wait, delay.hint, *facts)
     seen = yield from quota.pay(standing, terms, failure, outcome.ended)
     if isinstance(seen, Go):
         source = "patience" if seen.delay > again.wait else again.source

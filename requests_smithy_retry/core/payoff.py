@@ -239,7 +239,7 @@ class PayoffQuota:
             after = self.bucket.available
             payment = Payment(after + price, after, self.bucket.source)
             return Go(replace(standing, spent=spent, acquired=price), delay, payment=payment)
-        waiter = Waiter(standing, terms, now, now + failure.hint)
+        waiter = Waiter(standing, terms, now, now + failure.hint, uncounted=failure.uncounted)
         with self.lock:
             refusal = self._line.may_join(waiter, now)
         return Refused(refusal) if refusal is not None else (yield Join(InLine(self, waiter), failure.verdict))

@@ -43,7 +43,6 @@ def quotas_of(config: RetryConfig, clock: Clock) -> MakeQuota:
 
 def line_before(bucket: PayoffTokenBucket, now: float) -> PayoffQuota:
     """Return the one line before a bucket that was passed in: adapters that share the bucket share its line."""
-    with bucket._lock:
-        if bucket.quota is None:
-            bucket.quota = PayoffQuota(bucket, now)
-        return bucket.quota
+    if bucket.quota is None:
+        bucket.quota = PayoffQuota(bucket, now)
+    return bucket.quota

@@ -109,8 +109,7 @@ class Limits:
         """Make the lock anew, after a fork: the waiting threads do not exist in the child."""
         self.lock: threading.Lock = threading.Lock()
         self.line: deque[Turn] = deque()
-        # No WeakSet: one that another thread's pass leaves must not be iterated. The callback runs no bytecode.
-        self._under_way: dict[weakref.ref[Pass], None] = {}
+        self._under_way: weakref.WeakSet[Pass] = weakref.WeakSet()
 
     @property
     def is_spare(self) -> bool:
@@ -119,7 +118,7 @@ class Limits:
 
     def opens(self, now: float) -> tuple[float, str]:
         """Return when another request may be sent, and the header that says so. Called with the lock."""
-        sent = [passed.sent for each in list(self._under_way) if (passed := each()) is not None]
+        sent = [passed.sent for passed in self._under_way]
         moments = [(window.opens(now, sent), window.source) for window in self._windows.values()]
         return max([*moments, (self._closed_until, "retry-after")])
 
@@ -130,7 +129,7 @@ class Limits:
 
     def let_in(self, passed: Pass) -> Pass:
         """Count a request that is sent now. Called with the lock."""
-        self._under_way[weakref.ref(passed, self._under_way.pop)] = None
+        self._under_way.add(passed)
         for window in self._windows.values():
             window.own += 1
         return passed
@@ -139,7 +138,7 @@ class Limits:
         """Take in the end of a request: its pass, if it has one; what its answer announced; its status, or 0."""
         with self.lock:
             if passed is not None:
-                self._under_way.pop(weakref.ref(passed), None)
+                self._under_way.discard(passed)
             if not self._has_several:
                 self._take_in(told, now, -inf if passed is None else passed.sent, is_refused=status in REFUSALS)
             if 0 < status < 500 and status not in REFUSALS:

@@ -131,6 +131,15 @@ def test_how_long_an_operation_waits(terms, began, down_since, leaves):
     assert leaves == Waiter(Standing(began), terms, began, 0.0, bool).leaves_at(down_since)
 
 
+@pytest.mark.parametrize(
+    ("terms", "down_since", "leaves"),
+    [(Terms(), 0.0, 65.0), (Terms(), None, 70.0), (Terms(deadline=30.0), 0.0, 30.0), (Terms(patience=0.0), 0.0, 60.0)],
+)
+def test_what_a_throttling_server_asks_for_is_not_counted_as_patience(terms, down_since, leaves):
+    """It begins when those seconds are over; a deadline holds."""
+    assert leaves == Waiter(Standing(0.0), terms, 0.0, 60.0, uncounted=60.0).leaves_at(down_since)
+
+
 @pytest.mark.parametrize("deadline", [None, 30.0])
 def test_an_operation_is_refused_at_once_when_the_outage_is_as_old_as_patience(deadline):
     """Such an operation fails as fast as without retries, whatever its deadline; a more patient one still waits."""

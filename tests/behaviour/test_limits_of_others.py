@@ -1,0 +1,217 @@
+"""The limits of well-known APIs, as `tests/data/announced_limits.json` has them, in five programs each."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable
+from datetime import datetime, timezone
+from email.utils import formatdate
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from requests_smithy_retry.testing import ScriptedAdapter
+from tests.support import Reply, prepare
+from tests.turns import TurnClock
+
+pytestmark = [pytest.mark.once, pytest.mark.untraced]
+
+TABLE = json.loads((Path(__file__).parents[1] / "data" / "announced_limits.json").read_text(encoding="utf-8"))
+ROWS: list[dict[str, Any]] = TABLE["limits"]
+FAR = 0.02
+"""Seconds that an answer takes."""
+THREADS = 16
+LONGEST = 120.0
+"""Seconds that anybody waits for a limit, by default."""
+PATIENCE = 5.0
+TELLS_AHEAD = ("GitLab", "Okta", "Zendesk", "Cloudflare", "IETF draft")
+"""Those that tell what is left, for a time that anybody waits: nobody is refused."""
+ALL = pytest.mark.parametrize("row", ROWS, ids=[row["name"] for row in ROWS])
+
+
+class Service:
+    """Allows what a row says, and says so; its windows begin at its first request.
+
+    :param more: factors of the limit, by route.
+    :param stale: every so many answers come from a cache, and tell of another time.
+    """
+
+    def __init__(self, row: dict[str, Any], clock: TurnClock, more: dict[str, int] | None = None, stale: int = 0):
+        self.row, self.clock, self.more, self.stale = row, clock, more or {}, stale
+        self.began = int(clock.wall())
+        self.used: dict[str, float] = defaultdict(float)
+        self.heard: dict[str, float] = {}
+        self.barred: dict[str, float] = defaultdict(float)
+        self.asked: list[tuple[float, str, bool]] = []
+        self.kept: Reply | None = None
+
+    def answer(self, request: Any) -> Reply:
+        """Answer one request."""
+        self.clock.sleep(FAR / 2)
+        if self.stale and self.kept is not None and len(self.asked) % self.stale == 1:
+            self.asked.append((self.clock.wall(), "cache", True))
+            return self.kept
+        route = request.path_url
+        own = route if self.row.get("per") == "route" else ""
+        limit = self.row["limit"] * self.more.get(route, 1)
+        is_fine, used, seconds, full = self.count(own, limit)
+        self.asked.append((self.clock.wall(), route, is_fine))
+        told = dict(self.row["answer"]) if is_fine else {**self.row["answer"], **self.row.get("refusal", {})}
+        headers = self.told(told, limit, used, seconds, full, route)
+        if is_fine and self.kept is None:
+            self.kept = Reply(200, {**self.told(told, limit, limit, 3600.0, full, route), "Age": "900"}, b"stored")
+        self.clock.sleep(FAR / 2)
+        if self.row["kind"] == "at a time":
+            self.used[own] -= 1
+        return Reply(200, headers) if is_fine else Reply(self.row["status"], headers, self.row.get("body", "").encode())
+
+    def count(self, own: str, limit: int) -> tuple[bool, int, float, float]:
+        """Count a request; return if it is allowed, what is used, seconds until more is, and until all is there."""
+        now, window, kind = self.clock.wall(), self.row["window"], self.row["kind"]
+        gone = now - self.heard.get(own, now if kind == "bucket" else self.began)
+        if kind == "bucket":
+            self.used[own] = max(0.0, self.used[own] - gone * limit / window)
+            self.heard[own] = now
+        elif kind != "at a time" and gone >= (length := 1 if kind == "penalty" else window):
+            self.used[own], self.heard[own] = 0, now - gone % length
+        if kind == "penalty":
+            is_fine = now >= self.barred[own] and self.used[own] < limit
+            if not is_fine and now >= self.barred[own]:
+                self.barred[own] = now + window
+        else:
+            is_fine = self.used[own] + 1 <= limit + 1e-9
+        self.used[own] += is_fine
+        used = ceil(self.used[own] - 1e-9)
+        if kind == "bucket":
+            missing = max(0.0, self.used[own] + 1 - limit)
+            return is_fine, used, missing * window / limit, self.used[own] * window / limit
+        left = self.heard.get(own, self.began) + window - now
+        return is_fine, used, left, left
+
+    def told(
+        self, headers: dict[str, str], limit: int, used: int, seconds: float, full: float, route: str
+    ) -> dict[str, str]:
+        """Write the headers."""
+        now = self.clock.wall()
+
+        def iso(moment: float) -> str:
+            return datetime.fromtimestamp(moment, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+        fields = {
+            "limit": limit,
+            "left": max(0, limit - used),
+            "used": used,
+            "window": self.row["window"],
+            "route": route,
+            "seconds": max(1, ceil(seconds)),
+            "exact": f"{seconds:.3f}",
+            "epoch": ceil(now + seconds),
+            "epoch exact": f"{now + seconds:.3f}",
+            "epoch hour": int(now) + 2900,
+            "go full": f"{full:.3f}s",
+            "iso": iso(ceil(now + seconds)),
+            "iso full": iso(ceil(now + full)),
+        }
+        return {
+            "Date": formatdate(int(now), usegmt=True),
+            **{name: text.format(**fields) for name, text in headers.items()},
+        }
+
+
+class World:
+    """A program, a service and a clock.
+
+    :param options: of the adapter; ``enabled=False`` has plain requests.
+    """
+
+    def __init__(self, row: dict[str, Any], more: dict[str, int] | None = None, stale: int = 0, **options: Any) -> None:
+        self.clock = TurnClock(wall=1_700_000_000.4)
+        self.service = Service(row, self.clock, more, stale)
+        self.adapter = ScriptedAdapter(
+            script=[self.service.answer] * 20_000, clock=self.clock, jitter="none", **options
+        )
+        self.took: list[float] = []
+        self.fine = 0
+
+    def ask(self, count: int, routes: tuple[str, ...] = ("/a",)) -> None:
+        """Ask so often in a row."""
+        for number in range(count):
+            began = self.clock.now()
+            url = f"https://api.example.com{routes[number % len(routes)]}"
+            answer = self.adapter.send(prepare(url=url, headers={"Authorization": "Bearer mine"}))
+            self.fine += answer.ok
+            self.took.append(self.clock.now() - began)
+
+    def run(self, count: int, threads: int = 1, routes: tuple[str, ...] = ("/a",)) -> World:
+        """Ask so often, from so many threads."""
+        shares = [count // threads + (number < count % threads) for number in range(threads)]
+        self.clock.run([lambda share=share: self.ask(share, routes) for share in shares])
+        return self
+
+    @property
+    def lasted(self) -> float:
+        return round(self.clock.now(), 3)
+
+    @property
+    def refused(self) -> int:
+        return sum(not is_fine for _, _, is_fine in self.service.asked)
+
+
+def both(row: dict[str, Any], program: Callable[[World], World], **world: Any) -> tuple[World, World]:
+    """Run a program plain, and with ours."""
+    return program(World(row, **world, enabled=False)), program(World(row, **world))
+
+
+@ALL
+@pytest.mark.parametrize("threads", [1, THREADS])
+def test_a_batch_within_the_limit_takes_no_longer_than_plain(row: dict[str, Any], threads: int) -> None:
+    """As many requests as the limit has are sent at once, one after another or from sixteen threads."""
+    plain, ours = both(row, lambda world: world.run(row["limit"], threads))
+    assert (plain.lasted, plain.fine, plain.refused) == (ours.lasted, ours.fine, ours.refused)
+    assert row["limit"] == ours.fine
+
+
+@ALL
+@pytest.mark.parametrize("threads", [1, THREADS])
+def test_half_as_much_again(row: dict[str, Any], threads: int) -> None:
+    """Where the server tells of its limit, or how long to wait, all ends well; nobody waits longer, or goes early.
+
+    Where more comes back bit by bit, sixteen threads succeed as often as plain, or more. Where nothing is told, or
+    the wait is longer than anybody waits, it is as plain.
+    """
+    count = row["limit"] * 3 // 2
+    plain, ours = both(row, lambda world: world.run(count, threads))
+    assert ours.fine >= plain.fine
+    window, told = row["window"], {**row["answer"], **row.get("refusal", {})}
+    tells = "Retry-After" in told or "retry-after" in told or any("{epoch}" in text for text in told.values())
+    if window <= LONGEST and tells and (row["kind"] == "window" or threads == 1):
+        assert count == ours.fine
+        most = count - row["limit"] if row["kind"] == "bucket" else threads
+        assert ours.refused <= (0 if row["name"] in TELLS_AHEAD else most)
+    if window > LONGEST:
+        assert plain.lasted == ours.lasted
+    assert max(ours.took) <= min(LONGEST, window) + PATIENCE + 1
+
+
+@ALL
+def test_two_routes_with_different_limits(row: dict[str, Any]) -> None:
+    """One of four times the limit beside the other: as long as both have something left, nobody waits."""
+    plain, ours = both(row, lambda world: world.run(row["limit"], routes=("/a", "/b")), more={"/b": 4})
+    assert (plain.lasted, plain.fine, plain.refused) == (ours.lasted, ours.fine, ours.refused)
+
+
+@ALL
+def test_a_stale_cache_in_between(row: dict[str, Any]) -> None:
+    """A third of the answers are a cache's, and say that nothing is left for an hour: nobody waits."""
+    plain, ours = both(row, lambda world: world.run(row["limit"]), stale=3)
+    assert (plain.lasted, plain.fine, plain.refused) == (ours.lasted, ours.fine, ours.refused)
+
+
+def test_a_given_patience_bounds_what_a_server_asks_for() -> None:
+    """Sixteen threads that are refused for a minute: with a patience none of them waits longer than that."""
+    (row,) = (row for row in ROWS if row["name"] == "Slack")
+    world = World(row, patience=5).run(75, THREADS)
+    assert (50, True) == (world.fine, max(world.took) < 1)
