@@ -38,8 +38,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def pytest_collection_finish() -> None:
     """Spare each collection of garbage a look at what was imported and collected, which is there to the end."""
     gc.collect()
-    if hasattr(gc, "freeze"):  # PyPy has none
-        gc.freeze()
+    gc.freeze()
 
 
 _sleep = time.sleep
