@@ -68,6 +68,7 @@ if TYPE_CHECKING:
         StopReason as StopReason,
         TokenError as TokenError,
     )
+    from .features.deadline_header import deadline_of as deadline_of
     from .features.digest import DigestMismatch as DigestMismatch
     from .features.everywhere.installation import install as install, uninstall as uninstall
     from .features.max_wait import RetryLater as RetryLater
@@ -124,6 +125,7 @@ else:  # pragma: no branch - a type checker would accept any name
         "core.strategy": "ResponseError RetryContext RetryStrategy RetryToken SimpleRetryStrategy"
         " StandardRetryStrategy StandardRetryToken",
         "errors": "RetryConfigError RetryConfigWarning RetryError StopReason TokenError",
+        "features.deadline_header": "deadline_of",
         "features.digest": "DigestMismatch",
         "features.everywhere.installation": "install uninstall",
         "features.max_wait": "RetryLater",

@@ -98,6 +98,7 @@ def of_feature(name: str, allowed: str) -> Parse:
 
 
 validate: Parse = of_feature("validate", "None")
+deadline_header: Parse = of_feature("deadline_header", "None")
 digest: Parse = of_feature("digest", "None")
 
 

@@ -137,6 +137,9 @@ class RetryConfig:
     operation_attempt_timeout: float | None = adapter_option(
         None, number(above=0, none=True), "bound for each attempt, s"
     )
+    deadline_header: str | tuple[str, str] | None = adapter_option(
+        None, types.deadline_header, "tells with each attempt how much time is left: a name, or (name, 'date')"
+    )
     timeout: TimeoutType = adapter_option(None, types.timeout, "used where the caller gave no timeout")
     resume: bool = adapter_option(
         True, types.boolean, "go on with a body that breaks off where it stopped, if that is safe"
@@ -409,6 +412,7 @@ class RetryOptions(TypedDict, total=False):
     pacing: str | RateLimitDialect | Collection[RateLimitDialect]
     operation_timeout: float | None
     operation_attempt_timeout: float | None
+    deadline_header: str | tuple[str, str] | None
     timeout: TimeoutType
     resume: bool
     allowed_methods: Collection[str] | None

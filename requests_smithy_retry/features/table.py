@@ -31,6 +31,7 @@ SENDING: dict[str, Callable[[RetryConfig], object]] = {
     "resume": lambda _: True,
     "renewal": lambda config: config.on_unauthorized,
     "addresses": lambda _: True,
+    "deadline_header": lambda config: config.deadline_header,
     "max_wait": lambda _: True,
     "digest": lambda _: True,
 }
@@ -105,6 +106,8 @@ def listeners_of(config: RetryConfig, own: Iterable[Any]) -> tuple[Any, ...]:
 
     :raises RetryConfigError: for telemetry that is not installed.
     """
+    if config.deadline_header is not None:
+        own = (*own, found("deadline_header").feature(config, SYSTEM_CLOCK))
     module = found("telemetry")
     if module is not None:
         return (*own, *module.listeners_of(config, own))

@@ -41,6 +41,7 @@ DEFAULTS: dict[str, Any] = {
     "pacing": "announced",
     "operation_timeout": None,
     "operation_attempt_timeout": None,
+    "deadline_header": None,
     "timeout": None,
     "resume": True,
     "allowed_methods": frozenset(

@@ -1,0 +1,115 @@
+"""A deadline that services hand on (contract 8.7): nobody works for a caller who has left. Each attempt tells how much
+time is left, none begins with next to nothing, and a service goes by what its caller told.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from email.utils import formatdate
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..checks import Refused
+from ..clock import SYSTEM_CLOCK, Clock, Deadline
+from ..config.parsers import is_name
+from ..core.machine import Passed
+from ..core.port import Feature
+from ..core.server_hints import parse_decimal, parse_http_date
+from ..core.steps import Before, Steps
+from ..core.steps import Refused as NotSent
+from ..errors import StopReason
+
+if TYPE_CHECKING:
+    from ..config.retry_config import RetryConfig
+    from ..core.driver import Call
+    from ..core.scope import Scope
+    from ..observing.events import BeforeAttempt
+
+NAME = "X-Request-Deadline"
+FORMS = ("seconds", "date")
+FLOOR = 0.01
+"""Seconds. With less left no attempt begins: a round trip within a data centre and a little work take about as long."""
+LEAST = 0.001
+"""Seconds of a deadline that is over: the least that has the requests in a block fail, unsent."""
+
+
+class DeadlineHeader(Feature):
+    """The hook, and the listener that sets the header.
+
+    :param form: ``"seconds"`` left, to the millisecond; or the ``"date"`` of RFC 9110, rounded down to a second.
+    """
+
+    def __init__(self, name: str, form: str) -> None:
+        self.name, self.form = name, form
+
+    def gate(self, call: Call, scope: Scope) -> Floor | None:
+        """Return the floor of a call that has a deadline, and keep that for the header."""
+        deadline = None if call.limits is None else call.limits.deadline
+        if deadline is None:
+            return None
+        if call.observed is not None:
+            call.observed.data[NAME] = deadline
+        return Floor(deadline)
+
+    def before_attempt(self, event: BeforeAttempt) -> None:
+        """Tell how much time is left now."""
+        deadline: Deadline | None = event.operation.data.get(NAME)
+        if deadline is not None:
+            left = max(0.0, deadline.left())
+            until = math.floor(event.operation.adapter.clock.wall() + left)
+            text = f"{math.floor(left * 1000) / 1000:.3f}" if self.form == "seconds" else formatdate(until, usegmt=True)
+            event.request.headers[self.name] = text
+
+
+class Floor(NamedTuple):
+    """The gate of a call with a deadline."""
+
+    deadline: Deadline
+
+    def is_open(self, now: float) -> bool:
+        """Let the first attempt through with enough time left."""
+        return self.deadline.at - now >= FLOOR
+
+    def admit(self, waited: float, began: float) -> Steps:
+        """Refuse an attempt with too little time left."""
+        left = self.deadline.left()
+        if left < FLOOR:
+            return NotSent(StopReason.DEADLINE, 0.0, f"{max(0.0, left):.3g} s are left, too few for an attempt")
+        return Passed()
+        yield  # nothing is waited for
+
+    def note(self, before: Before, passed: Passed) -> Before:
+        return before
+
+
+def deadline_of(headers: Mapping[str, Any] | None, name: str = NAME, *, clock: Clock = SYSTEM_CLOCK) -> float | None:
+    """Return the seconds that a caller has left, for ``retry_options(deadline=...)``.
+
+    >>> deadline_of({"X-Request-Deadline": "1.5"})
+    1.5
+
+    :param headers: of the request that is being answered, or of the task that is being done; None: it has none.
+    :param name: of the header.
+    :param clock: tells what time it is, for a date.
+    :returns: None without a header that can be understood. A deadline that is over is a thousandth of a second, with
+        which no request is sent.
+    """
+    text = str((headers or {}).get(name, "")).strip()
+    seconds, moment = parse_decimal(text.removeprefix("-")), parse_http_date(text)
+    if seconds is not None:
+        return max(LEAST, -seconds if text.startswith("-") else seconds)
+    return None if moment is None else max(LEAST, moment - clock.wall())
+
+
+def parse(value: Any) -> tuple[str, str]:
+    """Accept a header's name, or a pair of it and a form."""
+    name, form = value if isinstance(value, tuple) and len(value) == 2 else (value, FORMS[0])
+    if not is_name(name) or form not in FORMS:
+        raise Refused("a header's name, a pair of it and 'seconds' or 'date', or None is allowed")
+    return name, form
+
+
+def feature(config: RetryConfig, clock: Clock) -> DeadlineHeader:
+    """Return the feature for a configuration."""
+    assert isinstance(config.deadline_header, tuple)
+    return DeadlineHeader(*config.deadline_header)
