@@ -2,6 +2,7 @@
 
 It stands on the public server of :mod:`requests_smithy_retry.testing`, and has its names, too.
 """
+# ruff: noqa: F401 - these are its names
 
 from requests_smithy_retry.testing import (
     WELL,
@@ -47,49 +48,3 @@ from .reply import (
     try_later,
 )
 from .server import EarlyFault, FaultServer, ReadSoFar, hanging_port
-
-__all__ = [
-    "DEFAULT_BODY",
-    "WELL",
-    "AnswerBeforeUpload",
-    "BadChunkSize",
-    "BadStatusLine",
-    "Behaviour",
-    "CataloguedFault",
-    "CloseAfterReply",
-    "CloseAfterRequest",
-    "CloseBeforeRequest",
-    "CutBody",
-    "CutHead",
-    "Drip",
-    "EarlyFault",
-    "EndlessBody",
-    "EndlessHeaders",
-    "FaultProxy",
-    "FaultServer",
-    "Forget",
-    "Forward",
-    "GarbageAfterReply",
-    "HalfClose",
-    "HugeHeader",
-    "Interim",
-    "LengthAndChunks",
-    "MissingLastChunk",
-    "MisstatedLength",
-    "ReadSoFar",
-    "RecordedRequest",
-    "Reply",
-    "ResetAfterRequest",
-    "ResetBeforeRequest",
-    "Stall",
-    "StopReading",
-    "SwitchProtocols",
-    "TwoLengths",
-    "Wire",
-    "coded_reply",
-    "fault_catalogue",
-    "gzip_bomb",
-    "hanging_port",
-    "refusing_port",
-    "try_later",
-]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import socket
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from requests_smithy_retry.testing import WELL, Behaviour, RecordedRequest, Reply
 
@@ -28,17 +28,10 @@ class CloseBeforeRequest(EarlyFault):
 
 @dataclass(frozen=True)
 class ResetBeforeRequest(EarlyFault):
-    """Resets the connection (RST) before a byte of the request is read.
-
-    :param at_once: True to reset as soon as the connection is made, so that the client meets the reset while
-        connecting, sending or reading, at random. By default the reset waits for the client's first bytes.
-    """
-
-    at_once: bool = False
+    """Resets the connection (RST) when the first byte of the request is there, and none is read."""
 
     def greet(self, wire: FaultWire) -> None:
-        if not self.at_once:
-            wire.file.peek(1)
+        wire.file.peek(1)
         wire.reset()
 
     def act(self, wire: FaultWire, request: RecordedRequest) -> None:
@@ -47,15 +40,10 @@ class ResetBeforeRequest(EarlyFault):
 
 @dataclass(frozen=True)
 class HalfClose(Behaviour):
-    """Reads the whole request, closes its own direction without an answer, and goes on reading.
-
-    :param seconds: the time until it closes; None: until the other side does, or the server closes.
-    """
-
-    seconds: float | None = None
+    """Reads the whole request, closes its own direction without an answer, and goes on reading."""
 
     def act(self, wire: FaultWire, request: RecordedRequest) -> None:
-        wire.close_after_peer(self.seconds)
+        wire.close_after_peer()
 
 
 @dataclass(frozen=True)
@@ -71,12 +59,6 @@ class Stall(EarlyFault):
     at: StallPoint = "status"
     seconds: float = math.inf
     reply: Behaviour = WELL
-
-    def __post_init__(self) -> None:
-        if self.at not in get_args(StallPoint):
-            raise ValueError(f"at={self.at!r}: one of {', '.join(get_args(StallPoint))} is allowed")
-        if self.at not in ("accept", "status") and not isinstance(self.reply, Reply):
-            raise ValueError(f"at={self.at!r}: a stall within the answer needs a Reply, not {self.reply!r}")
 
     @property
     def begins_after(self) -> ReadSoFar:
@@ -126,20 +108,12 @@ class StopReading(EarlyFault):
 
 @dataclass(frozen=True)
 class AnswerBeforeUpload(EarlyFault):
-    """Answers after the head, without reading the upload, and ends the connection.
-
-    :param polite: True to discard the upload until the client closes, so that the client gets the answer; False to
-        reset at once, as for a closed socket with unread bytes, so that the answer may be lost.
-    """
+    """Answers after the head, and discards the upload until the client closes, so that it gets the answer."""
 
     reply: Reply = _TOO_LARGE
-    polite: bool = True
     begins_after = ReadSoFar.HEAD
 
     def act(self, wire: FaultWire, request: RecordedRequest) -> None:
         wire.stall(self.reply.delay)
         wire.send(self.reply.head(request) + self.reply.framed_body(request))
-        if self.polite:
-            wire.close_after_peer()
-        else:
-            wire.reset()
+        wire.close_after_peer()

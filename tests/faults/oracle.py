@@ -56,14 +56,6 @@ def until(condition):
         time.sleep(0.001)
 
 
-def send_for_ever(sock, data):
-    """Send the same again and again, until an error comes of it."""
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until:
-        sock.sendall(data)
-        time.sleep(0.001)
-
-
 def exchange(server, request=GET, timeout=PATIENCE):
     with closing(connect(server, timeout)) as sock:
         try:

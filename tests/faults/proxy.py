@@ -25,18 +25,16 @@ class Forward(Behaviour):
 
     A forwarded exchange ends with the connection; an unreachable target gives 502.
 
-    :param connect_timeout: seconds for connecting to the target.
     :param drip: seconds to wait before each byte of the target's; 0: no wait.
     """
 
-    connect_timeout: float = 5.0
     drip: float = 0.0
 
     def act(self, wire: FaultWire, request: RecordedRequest) -> None:
         """Relay until both sides have closed, or one has reset."""
         try:
             host, port, greeting, onward = self._route(request)
-            sock = socket.create_connection((host, port), self.connect_timeout)
+            sock = socket.create_connection((host, port), 5.0)
         except (OSError, ValueError) as error:
             Reply(502, {"Connection": "close"}, str(error).encode()).act(wire, request)
             wire.close()

@@ -6,7 +6,8 @@ import gzip
 import itertools
 import math
 import zlib
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -16,7 +17,6 @@ Framing = Literal["length", "chunked", "close"]
 Ending = Literal["keep", "close", "reset", "stall"]
 
 DEFAULT_BODY = WELL.body
-_CHUNKED = Reply(body=DEFAULT_BODY, framing="chunked")
 _LAST_CHUNK = b"0\r\n\r\n"
 
 
@@ -69,75 +69,82 @@ def _with(reply: Reply, *headers: tuple[str, str]) -> Reply:
 
 
 @dataclass(frozen=True)
-class _Distorted(Behaviour):
-    """A reply that goes out wrong, in one piece, after which the connection ends."""
+class Distorted(Behaviour):
+    """A reply that goes out wrong, in one piece, after which the connection ends, or is kept."""
 
-    def act(self, wire: Wire, request: RecordedRequest) -> None:
-        reply: Reply = getattr(self, "reply")  # noqa: B009 - each class below has one, at a place of its own
-        wire.stall(reply.delay)
-        wire.send(self._bytes(reply, request))
-        then: Ending = getattr(self, "then", "close")
-        if then == "keep":
-            reply.finish(wire, request)
-        else:
-            wire.end(then)
-
-    def _bytes(self, reply: Reply, request: RecordedRequest) -> bytes:
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class CutHead(_Distorted):
-    """Breaks off within the head; by default before the blank line.
-
-    :param at: the number of head bytes sent; negative counts from the end.
-    """
-
-    reply: Reply = WELL
-    at: int = -2
+    reply: Reply
+    bytes_of: Callable[[Reply, RecordedRequest], bytes] = field(repr=False)
     then: Ending = "close"
 
-    def _bytes(self, reply: Reply, request: RecordedRequest) -> bytes:
-        return reply.head(request)[: self.at]
+    def act(self, wire: Wire, request: RecordedRequest) -> None:
+        wire.stall(self.reply.delay)
+        wire.send(self.bytes_of(self.reply, request))
+        if self.then == "keep":
+            self.reply.finish(wire, request)
+        else:
+            wire.end(self.then)
 
 
-@dataclass(frozen=True)
-class BadStatusLine(_Distorted):
-    """Sends an invalid status line with an otherwise good reply, and closes.
-
-    :param line: the line, without its end.
-    """
-
-    line: bytes = b"HTTP/1.1 well OK"
-    reply: Reply = WELL
-
-    def _bytes(self, reply: Reply, request: RecordedRequest) -> bytes:
-        _, end, rest = reply.head(request).partition(b"\r\n")
-        return self.line + end + rest + reply.framed_body(request)
+def _whole(reply: Reply, request: RecordedRequest) -> bytes:
+    return reply.head(request) + reply.framed_body(request)
 
 
-@dataclass(frozen=True)
-class HugeHeader(_Distorted):
-    """Sends one huge header line in an otherwise good reply.
+def CutHead(reply: Reply = WELL, at: int = -2, then: Ending = "close") -> Distorted:
+    """Break off within the head: after ``at`` bytes; by default, or for -2, before the blank line."""
+    return Distorted(reply, lambda reply, request: reply.head(request)[:at], then)
 
-    :param size: the size of its value in bytes.
-    """
 
-    size: int = 10_000_000
-    reply: Reply = WELL
-    then = "keep"
+def BadStatusLine(line: bytes = b"HTTP/1.1 well OK", reply: Reply = WELL) -> Distorted:
+    """Send an invalid status line, given without its end, with an otherwise good reply."""
+    return Distorted(reply, lambda reply, request: line + _whole(reply, request)[reply.head(request).index(b"\r\n") :])
 
-    def _bytes(self, reply: Reply, request: RecordedRequest) -> bytes:
-        huge = _with(reply, ("X-Huge", "x" * self.size))
-        return huge.head(request) + huge.framed_body(request)
+
+def HugeHeader(size: int = 10_000_000, reply: Reply = WELL) -> Distorted:
+    """Send one header line whose value has so many bytes, in an otherwise good reply."""
+    return Distorted(_with(reply, ("X-Huge", "x" * size)), _whole, "keep")
+
+
+def MissingLastChunk(reply: Reply = WELL, then: Ending = "close") -> Distorted:
+    """Send all chunks of a reply's body, but not the last chunk of size 0."""
+    chunked = replace(reply, framing="chunked")
+    return Distorted(chunked, lambda reply, request: _whole(reply, request).removesuffix(_LAST_CHUNK), then)
+
+
+def BadChunkSize(size: bytes = b"zz", reply: Reply = WELL) -> Distorted:
+    """Send a reply's body as a good chunk, and then one with this text in place of its size."""
+
+    def bytes_of(reply: Reply, request: RecordedRequest) -> bytes:
+        bad = size + b"\r\nabc\r\n" + _LAST_CHUNK if reply.framed_body(request) else b""
+        return _whole(reply, request).removesuffix(_LAST_CHUNK) + bad
+
+    return Distorted(replace(reply, framing="chunked"), bytes_of)
+
+
+def MisstatedLength(stated: str = "-1", reply: Reply = WELL, then: Ending = "close") -> Distorted:
+    """State a wrong Content-Length, and send the whole body; ``then="keep"`` leaves its surplus on the connection."""
+    return Distorted(_with(reply, ("Content-Length", stated)), _whole, then)
+
+
+def TwoLengths(other: str = "3", joined: bool = False, reply: Reply = WELL) -> Distorted:
+    """State two Content-Lengths, the right one first; ``joined`` in one header line, with a comma between them."""
+    values = [str(len(reply.body)), other]
+    lines = [("Content-Length", value) for value in ([", ".join(values)] if joined else values)]
+    return Distorted(_with(reply, *lines), _whole)
+
+
+def LengthAndChunks(stated: str = "3", reply: Reply = WELL) -> Distorted:
+    """Send a chunked body with a Content-Length; by RFC 9112 the chunks count, and the reply is suspect."""
+    return Distorted(_with(replace(reply, framing="chunked"), ("Content-Length", stated)), _whole)
+
+
+def GarbageAfterReply(garbage: bytes = b"\x00garbage\r\n", reply: Reply = WELL) -> Distorted:
+    """Answer correctly, and send stray bytes on the open connection, in the same segment."""
+    return Distorted(reply, lambda reply, request: _whole(reply, request) + garbage, "keep")
 
 
 @dataclass(frozen=True)
 class EndlessHeaders(Behaviour):
-    """Sends header lines until either side closes.
-
-    :param interval: seconds before each line.
-    """
+    """Sends header lines until either side closes, one after each interval of seconds."""
 
     interval: float = 0.0
 
@@ -150,12 +157,7 @@ class EndlessHeaders(Behaviour):
 
 @dataclass(frozen=True)
 class Interim(Behaviour):
-    """Sends interim (1xx) responses before the final one.
-
-    :param statuses: the interim statuses, in turn.
-    :param count: the number of repetitions.
-    :param interval: seconds before each interim response.
-    """
+    """Sends interim (1xx) responses before the final one: the statuses in turn, so often, so many seconds apart."""
 
     statuses: tuple[int, ...] = (103,)
     count: int = 1
@@ -176,105 +178,6 @@ class SwitchProtocols(Behaviour):
     def act(self, wire: Wire, request: RecordedRequest) -> None:
         wire.send(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: whatever\r\n\r\n")
         wire.close()
-
-
-@dataclass(frozen=True)
-class MissingLastChunk(_Distorted):
-    """Sends all chunks of a body, but not the last chunk of size 0.
-
-    :param reply: its body is sent in chunks, whatever its framing.
-    """
-
-    reply: Reply = _CHUNKED
-    then: Ending = "close"
-
-    def _bytes(self, reply: Reply, request: RecordedRequest) -> bytes:
-        chunked = replace(reply, framing="chunked")
-        return chunked.head(request) + chunked.framed_body(request).removesuffix(_LAST_CHUNK)
-
-
-@dataclass(frozen=True)
-class BadChunkSize(_Distorted):
-    """Sends a good chunk, and a chunk with an invalid size, and closes.
-
-    :param size: the text in place of the size.
-    :param reply: its body makes up the good chunk.
-    """
-
-    size: bytes = b"zz"
-    reply: Reply = _CHUNKED
-
-    def _bytes(self, reply: Reply, request: RecordedRequest) -> bytes:
-        chunked = replace(reply, framing="chunked")
-        body = chunked.framed_body(request)
-        bad = self.size + b"\r\nabc\r\n" + _LAST_CHUNK if body else b""
-        return chunked.head(request) + body.removesuffix(_LAST_CHUNK) + bad
-
-
-@dataclass(frozen=True)
-class MisstatedLength(_Distorted):
-    """Sends a wrong Content-Length: negative, too small, too large, or not a number.
-
-    :param stated: the value as sent.
-    :param reply: its whole body is sent.
-    :param then: the end of the connection; ``"keep"`` leaves surplus bytes on it if the length is too small.
-    """
-
-    stated: str = "-1"
-    reply: Reply = WELL
-    then: Ending = "close"
-
-    def _bytes(self, reply: Reply, request: RecordedRequest) -> bytes:
-        return _with(reply, ("Content-Length", self.stated)).head(request) + reply.framed_body(request)
-
-
-@dataclass(frozen=True)
-class TwoLengths(_Distorted):
-    """Sends two contradictory Content-Lengths, the right one first.
-
-    :param joined: True for one header line, with a comma between the values.
-    :param reply: its whole body is sent.
-    """
-
-    other: str = "3"
-    joined: bool = False
-    reply: Reply = WELL
-    then: Ending = "close"
-
-    def _bytes(self, reply: Reply, request: RecordedRequest) -> bytes:
-        values = [str(len(reply.body)), self.other]
-        values = [", ".join(values)] if self.joined else values
-        lines = [("Content-Length", value) for value in values]
-        return _with(reply, *lines).head(request) + reply.framed_body(request)
-
-
-@dataclass(frozen=True)
-class LengthAndChunks(_Distorted):
-    """Sends a chunked body with a Content-Length; by RFC 9112 the chunks count, and the reply is suspect.
-
-    :param stated: the Content-Length.
-    :param reply: its body is sent in chunks.
-    """
-
-    stated: str = "3"
-    reply: Reply = _CHUNKED
-    then: Ending = "close"
-
-    def _bytes(self, reply: Reply, request: RecordedRequest) -> bytes:
-        chunked = replace(reply, framing="chunked")
-        return _with(chunked, ("Content-Length", self.stated)).head(request) + chunked.framed_body(request)
-
-
-@dataclass(frozen=True)
-class GarbageAfterReply(_Distorted):
-    """Answers correctly, and sends stray bytes on the open connection, in the same segment."""
-
-    garbage: bytes = b"\x00garbage\r\n"
-    reply: Reply = WELL
-    then = "keep"
-
-    def _bytes(self, reply: Reply, request: RecordedRequest) -> bytes:
-        return reply.head(request) + reply.framed_body(request) + self.garbage
 
 
 @dataclass(frozen=True)

@@ -89,20 +89,16 @@ class FaultWire(testing.Wire):
             self.sock.settimeout(None)
             self.sock.shutdown(socket.SHUT_WR)
 
-    def close_after_peer(self, seconds: float | None = None) -> None:
+    def close_after_peer(self) -> None:
         """Half-close, discard incoming bytes, and close once the other side has closed.
 
         The other side sees an orderly end even if it is still sending; a plain close with unread bytes is a reset.
-
-        :param seconds: the longest wait for the other side; None: until the server closes.
         """
         self.half_close()
-        until = None if seconds is None else time.monotonic() + seconds
         with suppress(OSError):
             while (data := self.receive_now()) != b"":
-                left = None if until is None else max(until - time.monotonic(), 0)
-                if data is None and not wait_for_read(self.sock, left):
-                    break
+                if data is None:
+                    wait_for_read(self.sock)
         self.close()
 
     def end(self, how: Ending) -> None:

@@ -5,7 +5,6 @@ import gzip
 import http.client
 import math
 import socket
-import ssl
 import time
 import zlib
 from contextlib import closing
@@ -21,11 +20,9 @@ from tests.faults import (
     CutBody,
     CutHead,
     EndlessBody,
-    EndlessHeaders,
     FaultProxy,
     FaultServer,
     Forget,
-    Forward,
     GarbageAfterReply,
     HalfClose,
     HugeHeader,
@@ -35,15 +32,10 @@ from tests.faults import (
     MisstatedLength,
     Reply,
     ResetAfterRequest,
-    ResetBeforeRequest,
     Stall,
-    StopReading,
     TwoLengths,
-    coded_reply,
     fault_catalogue,
-    gzip_bomb,
     hanging_port,
-    refusing_port,
 )
 from tests.faults.oracle import (
     GET,
@@ -56,7 +48,6 @@ from tests.faults.oracle import (
     fetch,
     read_exactly,
     read_to_end,
-    send_for_ever,
     tls_contexts,
 )
 
@@ -66,7 +57,6 @@ OK = b"HTTP/1.1 200 OK\r\n"
 PLAIN = Reply(body=b"abcdef")
 HEAD = OK + b"Content-Length: 6\r\n\r\n"
 CHUNKED_HEAD = OK + b"Transfer-Encoding: chunked\r\n\r\n"
-LARGE_POST = b"POST / HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -101,13 +91,6 @@ def test_bytes_sent_before_the_close(fault, sent):
         assert (sent, "fin") == exchange(server, GET.replace(b"\r\n\r\n", b"\r\nHost: x\r\n\r\n"))
 
 
-@pytest.mark.parametrize("fault", [MissingLastChunk(then="reset"), CutHead(then="reset"), ResetBeforeRequest()])
-def test_endings_by_reset(fault):
-    """The fault ends in a reset."""
-    with FaultServer([fault]) as server:
-        assert "rst" == exchange(server)[1]
-
-
 @pytest.mark.parametrize(
     ("fault", "sent"),
     [
@@ -120,48 +103,6 @@ def test_faults_that_keep_the_connection(fault, sent):
     """The next answer comes on the same connection, behind what was too much."""
     with FaultServer([fault, PLAIN]) as server:
         assert ((sent, "open"), 1) == (answer_before_silence(server, len(sent), GET + GET), server.connections)
-
-
-def test_resetting_before_the_request():
-    """The connection is reset when the first byte has come, and no request is recorded."""
-    with FaultServer([ResetBeforeRequest()]) as server, closing(connect(server, 0.05)) as sock:
-        assert (b"", "open") == read_to_end(sock)
-        sock.settimeout(PATIENCE)
-        sock.sendall(GET)
-        assert ((b"", "rst"), 1, []) == (read_to_end(sock), server.connections, server.requests)
-
-
-def test_resetting_at_once():
-    """The connection is reset as soon as it is there, at whatever point the client is then."""
-    with FaultServer([ResetBeforeRequest(at_once=True)]) as server:
-        with pytest.raises(ConnectionError), closing(connect(server)) as sock:
-            sock.recv(1)
-        assert 200 == fetch(server)[0]
-
-
-def test_a_step_after_an_answer_meets_the_next_request_of_the_connection():
-    """On a connection kept alive, a fault that reads nothing strikes when the next request comes."""
-    with FaultServer([Reply(), ResetBeforeRequest(), ResetAfterRequest()]) as server, closing(client(server)) as kept:
-        ask(kept)
-        with pytest.raises((ConnectionResetError, http.client.RemoteDisconnected)):
-            ask(kept)
-        assert 1 == len(server.requests)
-
-
-def test_half_close_goes_on_reading():
-    """After a half-close the client can still send, until its time is up."""
-    with FaultServer([HalfClose(), HalfClose(0.02)]) as server:
-        with closing(connect(server)) as sock:
-            sock.sendall(GET)
-            assert (b"", "fin") == read_to_end(sock)
-            for _ in range(3):
-                sock.sendall(b"more")
-                time.sleep(0.002)
-        with closing(connect(server)) as sock:
-            sock.sendall(GET)
-            assert (b"", "fin") == read_to_end(sock)
-            with pytest.raises(ConnectionError):
-                send_for_ever(sock, b"more")
 
 
 @pytest.mark.parametrize(
@@ -187,36 +128,12 @@ def test_stalls(point, before):
         assert HEAD + b"abcdef" == before + rest + read_to_end(sock)[0]
 
 
-def test_stalls_are_checked():
-    """A point that does not exist is refused, and so is a stall within a behaviour that is not a reply."""
-    with pytest.raises(ValueError, match="'lunch'"):
-        Stall("lunch")
-    with pytest.raises(ValueError, match="needs a Reply"):
-        Stall("body", reply=ResetAfterRequest())
-
-
-def test_a_server_that_stops_reading():
-    """A large upload stands still, is recorded as not read, and is reset in the end."""
-    with FaultServer([StopReading(0.2)]) as server, closing(connect(server)) as sock:
-        sock.sendall(LARGE_POST)
-        server.wait_for_requests(1)
-        with pytest.raises(ConnectionError):
-            send_for_ever(sock, bytes(1_000_000))
-        assert (b"", False) == (server.requests[0].body, server.requests[0].body_complete)
-
-
 def test_an_early_answer_reaches_a_client_that_still_sends():
     """A polite early answer arrives though the upload is never read; what follows it is no request."""
     with FaultServer([AnswerBeforeUpload()]) as server, closing(client(server)) as connection:
         assert 413 == ask(connection, "PUT", "/", b"GET / HTTP/1.1\r\n\r\n" * 100_000)[0]
         assert 200 == ask(connection)[0]
         assert [("PUT", False), ("GET", True)] == [(sent.method, sent.body_complete) for sent in server.requests]
-
-
-def test_an_impolite_early_answer_ends_in_a_reset():
-    """An early answer that closes at once resets a client that still sends, which may lose the answer by that."""
-    with FaultServer([AnswerBeforeUpload(Reply(503), polite=False)]) as server:
-        assert "rst" == exchange(server, LARGE_POST + bytes(3_000_000))[1]
 
 
 @pytest.mark.parametrize(
@@ -236,28 +153,6 @@ def test_a_bad_upload_is_recorded_as_incomplete(upload):
         assert b"" == read_to_end(sock)[0]
         (request,) = server.wait_for_requests(1)
         assert (b"abc", False) == (request.body, request.body_complete)
-
-
-@pytest.mark.parametrize("junk", [b"", b"GET / HT", b"hello\r\n\r\n", b"\r\n"])
-def test_what_is_no_request_is_not_recorded(junk):
-    """A connection that closes, breaks off within the head or talks no HTTP leaves no record."""
-    with FaultServer() as server:
-        with closing(connect(server)) as sock:
-            sock.sendall(junk)
-            sock.shutdown(socket.SHUT_WR)
-            assert b"" == read_to_end(sock)[0]
-        assert [] == server.requests
-
-
-@pytest.mark.parametrize(("coding", "decode"), [("gzip", gzip.decompress), ("deflate", zlib.decompress)])
-def test_codings(coding, decode):
-    """A coded reply carries its coding and decodes to the body; cut or corrupted it does not."""
-    assert DEFAULT_BODY == decode(coded_reply(coding).body)
-    assert coding == dict(coded_reply(coding).headers)["Content-Encoding"]
-    for broken in (coded_reply(coding, cut_to=-5), coded_reply(coding, corrupt_at=-2)):
-        with pytest.raises((EOFError, OSError, zlib.error)):
-            decode(broken.body)
-    assert bytes(5_000_000) == gzip.decompress(gzip_bomb(5_000_000).body)
 
 
 HTTP_CLIENT_IS_WRONG = {
@@ -290,15 +185,6 @@ def test_outcomes_of_the_catalogue(row):
     assert (row.outcome == "whole") == intact, seen
 
 
-@pytest.mark.parametrize("row", [row for row in rows("broken", "unknowable") if row.id != "endless-headers"])
-def test_a_reply_to_head_never_has_a_body(row):
-    """A faulty answer to HEAD, where one comes, ends with its head: the fault is not a body out of place."""
-    with FaultServer([row.behaviour]) as server, closing(connect(server, 0.03)) as sock:
-        with contextlib.suppress(ConnectionError):
-            sock.sendall(b"HEAD / HTTP/1.1\r\n\r\n")
-        assert b"" == read_to_end(sock)[0].partition(b"\r\n\r\n")[2]
-
-
 @pytest.mark.parametrize("row", rows("slow"))
 def test_slow_rows_of_the_catalogue(row):
     """A slow answer has not ended after a while, though bytes may keep coming."""
@@ -308,24 +194,6 @@ def test_slow_rows_of_the_catalogue(row):
         with contextlib.suppress(TimeoutError):
             while time.monotonic() < until:
                 assert sock.recv(65536)
-
-
-def test_endless_headers():
-    """Header lines come for as long as the client reads, without a blank line."""
-    with FaultServer(EndlessHeaders(0.0001)) as server, closing(connect(server)) as sock:
-        sock.sendall(GET)
-        data = read_exactly(sock, 3000)
-        assert (True, False) == (data.startswith(OK + b"X-Header-0: and another one\r\n"), b"\r\n\r\n" in data)
-
-
-def test_https(contexts):
-    """Requests and large bodies pass over TLS, both ways, on one connection, under an https URL."""
-    tls, trusting = contexts
-    body = bytes(range(256)) * 4000
-    with FaultServer(Reply(body=body), tls=tls) as server, closing(client(server, context=trusting)) as connection:
-        assert f"https://127.0.0.1:{server.port}" == server.url
-        assert ask(connection, "POST", "/", body) == ask(connection)
-        assert (1, body) == (server.connections, server.requests[0].body)
 
 
 @pytest.mark.parametrize("fault", [CloseBeforeRequest(), HalfClose(), CutBody(), AnswerBeforeUpload()])
@@ -339,43 +207,6 @@ def test_orderly_ends_under_tls(contexts, fault):
         assert DEFAULT_BODY == fetch(server, context=trusting)[2]
 
 
-@pytest.mark.parametrize("fault", [ResetBeforeRequest(), ResetAfterRequest()])
-def test_resets_under_tls(contexts, fault):
-    """A reset is a TCP reset under TLS, too; ssl calls it an EOF when it meets the reset while sending."""
-    with FaultServer([fault], tls=contexts[0]) as server, pytest.raises((ConnectionError, ssl.SSLEOFError)):
-        fetch(server, context=contexts[1])
-
-
-def test_a_handshake_that_is_never_answered(contexts):
-    """A stall of accepting under TLS leaves the handshake unanswered."""
-    with FaultServer([Stall("accept")], tls=contexts[0]) as server, pytest.raises(TimeoutError, match="handshake"):
-        fetch(server, timeout=0.05, context=contexts[1])
-
-
-def test_a_handshake_that_fails_is_no_error(contexts):
-    """Clients that distrust the certificate, talk no TLS or are gone do not disturb the server."""
-    tls, trusting = contexts
-    with FaultServer([Stall("accept", 0.02)], tls=tls) as server:
-        with closing(connect(server)) as sock:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-        with pytest.raises(ssl.SSLCertVerificationError):
-            fetch(server, context=ssl.create_default_context())
-        with closing(connect(server)) as sock:
-            sock.sendall(b"GET / HTTP/1.1\r\n\r\n")
-            read_to_end(sock)
-        assert 200 == fetch(server, context=trusting)[0]
-
-
-def test_a_client_that_does_not_read_tls(contexts):
-    """A server that cannot send on because its client does not read closes all the same."""
-    server = FaultServer(EndlessBody(), tls=contexts[0])
-    with contexts[1].wrap_socket(connect(server), server_hostname="127.0.0.1") as sock:
-        sock.sendall(b"GET / HTTP/1.1\r\n\r\n")
-        server.wait_for_requests(1)
-        server.close()
-    assert not any(thread.is_alive() for thread, _ in server._serving)
-
-
 def tunnel(proxy, server, timeout=PATIENCE, context=None):
     """A GET through a CONNECT tunnel."""
     with closing(client(proxy, timeout, context)) as connection:
@@ -383,22 +214,6 @@ def tunnel(proxy, server, timeout=PATIENCE, context=None):
         connection.request("GET", "/inside")
         response = connection.getresponse()
         return response.status, response.read()
-
-
-def test_forwarding():
-    """A request in absolute form reaches its target in origin form, with its body, and the answer comes back."""
-    with FaultServer(Reply(201, {"X-A": "b"}, b"there")) as server, FaultProxy() as proxy:
-        upload = iter([b"up", b"load"])
-        status, headers, body = fetch(proxy, "POST", server.url + "/p?q=1", upload, {"Proxy-Connection": "x"})
-        assert (201, "b", "close", b"there") == (status, headers["X-A"], headers["Connection"], body)
-        (request,) = server.requests
-        assert ("POST", "/p?q=1", b"upload", None) == (
-            request.method,
-            request.target,
-            request.body,
-            request.header("Proxy-Connection"),
-        )
-        assert (server.url + "/p?q=1", 0) == (proxy.requests[0].target, proxy.tunnels)
 
 
 @pytest.mark.parametrize("is_tls", [False, True])
@@ -411,12 +226,6 @@ def test_tunnels(contexts, is_tls):
         assert (1, "/inside") == (proxy.tunnels, server.requests[0].target)
 
 
-def test_a_proxy_may_speak_tls(contexts):
-    """A proxy with a context speaks TLS with its client."""
-    with FaultServer(Reply(body=b"there")) as server, FaultProxy(tls=contexts[0]) as proxy:
-        assert b"there" == fetch(proxy, path=server.url, context=contexts[1])[2]
-
-
 def test_faults_of_the_target_pass():
     """A cut, a close and a reset of the target look the same through the proxy."""
     with FaultServer([CutBody(), ResetAfterRequest(), ResetAfterRequest()]) as server, FaultProxy() as proxy:
@@ -426,38 +235,6 @@ def test_faults_of_the_target_pass():
             fetch(proxy, path=server.url)
         with pytest.raises(ConnectionResetError):
             tunnel(proxy, server)
-
-
-def test_faults_of_the_proxy():
-    """A proxy resets before its target sees anything, refuses a tunnel, and answers one late."""
-    script = [ResetAfterRequest(), Reply(407), Stall("status", 0.05, Forward())]
-    with FaultServer() as server, FaultProxy(script) as proxy:
-        with pytest.raises(ConnectionResetError):
-            fetch(proxy, "POST", server.url, b"upload")
-        with pytest.raises(OSError, match="407"):
-            tunnel(proxy, server)
-        assert (b"upload", 1, 0) == (proxy.requests[0].body, proxy.tunnels, server.connections)
-        assert 200 == tunnel(proxy, server)[0]
-
-
-def test_targets_out_of_reach():
-    """A target that refuses, or is no target, is answered 502."""
-    with refusing_port() as port, FaultProxy() as proxy:
-        assert 502 == fetch(proxy, path=f"http://127.0.0.1:{port}/")[0]
-        assert 502 == fetch(proxy, path="/no-proxy-request")[0]
-
-
-def test_a_proxy_closes_with_tunnels_open():
-    """Closing the proxy ends tunnels that are in use."""
-    with FaultServer([Stall()]) as server:
-        with FaultProxy() as proxy:
-            connection = client(proxy)
-            connection.set_tunnel(server.host, server.port)
-            connection.request("GET", "/")
-            server.wait_for_requests(1)
-        with pytest.raises((ConnectionError, http.client.HTTPException)):
-            connection.getresponse()
-        connection.close()
 
 
 @pytest.mark.parametrize("idle", [0, math.inf])
