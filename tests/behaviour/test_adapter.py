@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import copy
-import gc
-import inspect
 import io
 import pickle
 import threading
-import weakref
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,10 +13,7 @@ import pytest
 import requests
 import requests.exceptions as rex
 from requests.adapters import HTTPAdapter
-from requests.auth import AuthBase, HTTPDigestAuth
-from requests_toolbelt.adapters.source import SourceAddressAdapter
 from urllib3 import HTTPResponse
-from urllib3.util.retry import Retry
 
 from requests_smithy_retry import (
     ErrorKind,
@@ -39,7 +33,6 @@ from requests_smithy_retry.testing import FakeClock
 from tests.support import (
     URL,
     Reply,
-    ScriptedAdapter,
     ScriptedTransport,
     pool_timeout,
     prepare,
@@ -49,58 +42,6 @@ from tests.support import (
     send,
     session_with,
 )
-
-
-def test_the_constructor_keeps_the_places_of_httpadapter():
-    """The positional parameters are those of ``HTTPAdapter``, in its order; everything else is keyword-only."""
-    plain = list(inspect.signature(HTTPAdapter.__init__).parameters.values())
-    ours = list(inspect.signature(RetryAdapter.__init__).parameters.values())
-    assert [item.name for item in plain] == [item.name for item in ours[: len(plain)]]
-    assert {item.kind for item in ours[len(plain) :]} == {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD}
-    adapter = RetryAdapter(1, 2, 3, True)
-    assert (1, 2, 4, True) == (
-        adapter._pool_connections,
-        adapter._pool_maxsize,
-        adapter.strategy.max_attempts,
-        adapter._pool_block,
-    )
-
-
-@pytest.mark.parametrize(
-    ("value", "attempts"),
-    [(0, 1), (False, 1), (5, 6), (Retry(0, read=False), 1), (Retry(False), 1), (Retry(None, 0, 0, 0, 0, other=0), 1)],
-)
-@pytest.mark.parametrize("assigned", [True, False])
-def test_max_retries_means_attempts(value, attempts, assigned):
-    """An explicit 0 or False is one attempt; assigning means what the constructor means."""
-    if assigned:
-        adapter = RetryAdapter()
-        adapter.max_retries = value
-    else:
-        adapter = RetryAdapter(max_retries=value)
-    assert attempts == adapter.strategy.max_attempts
-    if isinstance(value, Retry):
-        assert value is adapter.max_retries
-    else:
-        assert attempts - 1 == adapter.max_retries.total
-
-
-@pytest.mark.parametrize("value", [True, -1, 1.5, "3", object()])
-def test_other_values_of_max_retries_are_refused(value):
-    """A value that is not a whole number of retries is refused by name, in the constructor and when assigned."""
-    with pytest.raises(RetryConfigError, match="max_retries"):
-        RetryAdapter(max_retries=value)
-    adapter = RetryAdapter()
-    with pytest.raises(RetryConfigError, match="max_retries"):
-        adapter.max_retries = value
-    assert adapter.strategy.max_attempts is None
-
-
-@pytest.mark.parametrize("value", [0, False, 3])
-def test_max_retries_beside_max_attempts_is_an_error(value):
-    """``max_retries`` and ``max_attempts`` name the same number, so only one may be given."""
-    with pytest.raises(RetryConfigError, match="only one of max_retries and max_attempts"):
-        RetryAdapter(max_retries=value, max_attempts=2)
 
 
 def test_max_retries_cannot_be_assigned_past_a_strategy():
@@ -148,12 +89,6 @@ def test_options_beside_a_config_override_it():
     assert (2, 1) == (adapter.strategy.max_attempts, adapter.retry_config.max_backoff)
 
 
-def test_what_is_no_config_is_refused():
-    """A dict is no config."""
-    with pytest.raises(RetryConfigError, match="config"):
-        RetryAdapter(config={"max_attempts": 3})
-
-
 @pytest.mark.parametrize("strategy", [object(), StandardRetryStrategy, "standard"])
 def test_what_is_no_strategy_is_refused(strategy):
     """A strategy is an object with the three methods; its class is not a strategy."""
@@ -169,14 +104,6 @@ def test_options_of_the_strategy_beside_one_are_refused():
         with pytest.raises(RetryConfigError, match=next(iter(options))):
             RetryAdapter(strategy=StandardRetryStrategy(), **options)
     assert RetryAdapter(strategy=StandardRetryStrategy(), raise_on_status=True).retry_config.raise_on_status
-
-
-def test_a_strategy_brings_its_clock():
-    """One operation never uses two clocks: the adapter sleeps on the clock of the strategy it was given."""
-    clock = FakeClock()
-    adapter = ScriptedAdapter(script=[503, 200], strategy=StandardRetryStrategy(clock=clock, jitter="none"))
-    send(adapter)
-    assert [0.05] == clock.sleeps
 
 
 def test_another_strategy_may_be_assigned():
@@ -262,16 +189,6 @@ def test_a_post_may_be_vouched_for(options, headers):
     assert 200 == send(adapter, "POST", data="a", headers=headers).status_code
 
 
-def test_the_empty_set_of_methods_is_empty():
-    """``allowed_methods=[]`` means none, not the defaults."""
-    assert 503 == send(scripted(503, allowed_methods=[]), "GET").status_code
-
-
-def test_no_status_codes_means_none():
-    """``retry_status_codes=[]`` means none, not the defaults."""
-    assert 503 == send(scripted(503, retry_status_codes=[])).status_code
-
-
 @pytest.mark.parametrize("make", [read_timeout, reset_error, pool_timeout])
 def test_the_last_attempts_own_exception_is_raised(make):
     """After three attempts the caller gets the third exception itself, with no trace of ours."""
@@ -284,16 +201,6 @@ def test_the_last_attempts_own_exception_is_raised(make):
     assert 3 == len(adapter.sent)
     assert StopReason.MAX_ATTEMPTS is retry_history(caught.value).stop_reason
     assert not hasattr(caught.value, "retry_context")
-
-
-def test_a_read_timeout_is_still_caught_as_one():
-    """``except requests.exceptions.ReadTimeout`` catches one after three attempts."""
-    sentence = "nothing was caught"
-    try:
-        send(scripted(*[read_timeout() for _ in range(3)]))
-    except rex.ReadTimeout as error:
-        sentence = retry_history(error).sentence
-    assert "after attempt 3" in sentence
 
 
 def test_an_exception_keeps_its_own_cause_within_another():
@@ -391,34 +298,11 @@ def test_a_discarded_answer_is_released_before_the_wait():
     assert [[False], [False, False]] * 2 == open_then
 
 
-def test_max_attempts_of_one_never_retries():
-    """With ``max_attempts=1`` a failure is not retried."""
-    adapter = scripted(503, max_attempts=1)
-    assert 503 == send(adapter).status_code
-
-
 def test_enabled_false_is_a_plain_adapter():
     """Switched off, nothing of ours happens: no retry, no record."""
     adapter = scripted(Reply(503, body=b"x"), enabled=False)
     response = send(adapter)
     assert (503, None, False) == (response.status_code, retry_history(response), response._content)
-
-
-@pytest.mark.parametrize(("options", "attempts"), [({"enabled": False}, 1), ({"max_attempts": 2}, 2), ({}, 3)])
-def test_options_of_one_block(options, attempts):
-    """``retry_options`` holds for the operations of its block."""
-    adapter = scripted(503, 503, 503)
-    with retry_options(**options):
-        send(adapter)
-    assert attempts == len(adapter.sent)
-
-
-def test_a_block_can_vouch_for_a_post_and_forbid_a_get():
-    """``idempotent`` is the caller's word, either way."""
-    with retry_options(idempotent=True):
-        assert 200 == send(scripted(503, 200), "POST").status_code
-    with retry_options(idempotent=False):
-        assert 503 == send(scripted(503), "GET").status_code
 
 
 def test_the_default_timeout_is_used_where_the_caller_gave_none():
@@ -473,36 +357,6 @@ def test_a_hint_that_is_too_long_ends_the_operation():
     assert ([], StopReason.HINT_TOO_LONG) == (adapter.clock.sleeps, history.stop_reason)
     assert "retry-after asks for 86400 s, max_retry_after is 120 s" in history.sentence
     assert [500] == [bucket.available for bucket in adapter.strategy.snapshot().buckets.values()]
-
-
-def test_a_classifiers_bug_comes_through_and_nothing_stays_open():
-    """An exception raised by a classifier is the caller's to see; the response is closed."""
-
-    @classifier
-    def buggy(outcome):
-        raise ZeroDivisionError
-
-    for stream in (False, True):
-        adapter = scripted(503, classifiers=[buggy])
-        with pytest.raises(ZeroDivisionError):
-            send(adapter, stream=stream)
-        assert adapter.responses[0].raw.closed
-
-
-def test_a_classifier_may_see_successes():
-    """A polling classifier can have a 202 retried, and abstains on the success that ends the polling."""
-
-    @classifier(sees_successes=True)
-    def pending(outcome):
-        return RetryAction.transient_error() if outcome.status == 202 else None
-
-    adapter = scripted(202, 202, 200, classifiers=[pending])
-    assert 200 == send(adapter).status_code
-    # Polling spends no quota.
-    assert [500] == [bucket.available for bucket in adapter.strategy.snapshot().buckets.values()]
-    adapter = scripted(202, 202, 202, classifiers=[pending])
-    response = send(adapter)
-    assert (202, StopReason.MAX_ATTEMPTS) == (response.status_code, retry_history(response).stop_reason)
 
 
 def test_a_classifiers_floor_holds_beside_a_clamped_hint():
@@ -672,14 +526,6 @@ def test_the_scope_is_the_targets_origin_or_what_a_function_says():
     assert [] == adapter.sent
 
 
-def test_redirects_and_their_history_are_those_of_requests():
-    """Each hop is an operation of its own, retried as such; ``response.history`` holds the hops, not the retries."""
-    adapter = scripted(503, Reply(302, {"Location": "/two"}), 503, 200)
-    response = session_with(adapter).get(URL)
-    assert (200, [302], 4) == (response.status_code, [hop.status_code for hop in response.history], len(adapter.sent))
-    assert [2, 2] == [len(retry_history(item).attempts) for item in (response.history[0], response)]
-
-
 def test_what_requests_sets_on_a_response_means_what_it_means_there():
     """request, connection, cookies and elapsed are those of the last attempt and the whole operation."""
     adapter = scripted(Reply(503, {"Set-Cookie": "a=1"}), Reply(200, {"Set-Cookie": "b=2"}))
@@ -698,40 +544,12 @@ def test_urllib3s_history_is_filled():
     assert isinstance(rows[1].error, rex.ConnectionError)
 
 
-def test_an_auth_resend_is_an_operation_of_its_own():
-    """Digest authentication sends again through the same adapter, and that is retried too."""
-    challenge = Reply(401, {"WWW-Authenticate": 'Digest realm="r", nonce="n", qop="auth"'})
-    adapter = scripted(503, challenge, 503, 200)
-    response = session_with(adapter).get(URL, auth=HTTPDigestAuth("me", "secret"))
-    assert (200, 4) == (response.status_code, len(adapter.sent))
-    assert "Authorization" in adapter.sent[3].headers
-
-
 def test_the_callers_request_is_not_changed():
     """Method, URL, headers and body of the prepared request are the same afterwards."""
     request = prepare("PUT", data=b"abc", headers={"X-A": "1"})
     before = dict(vars(request), headers=dict(request.headers))
     scripted(503, 503, 200).send(request)
     assert before == dict(vars(request), headers=dict(request.headers))
-
-
-@pytest.mark.parametrize("script", [[reset_error, 200], [reset_error, reset_error, reset_error]])
-def test_outcomes_are_freed_with_their_last_reference(script):
-    """No cycle keeps a response, an exception or a connection alive until the garbage collector comes by."""
-    adapter = scripted(*[step() if callable(step) else step for step in script])
-    gc.collect()
-    gc.disable()
-    try:
-        try:
-            outcome = send(adapter, stream=True)
-            adapter.responses.clear()
-            seen = weakref.ref(outcome)
-            del outcome
-        except rex.ConnectionError as error:
-            seen = weakref.ref(error)
-        assert seen() is None
-    finally:
-        gc.enable()
 
 
 def test_a_dead_service_costs_at_most_35_retries():
@@ -747,24 +565,6 @@ def test_a_dead_service_costs_at_most_35_retries():
         assert 200 == send(adapter).status_code
     assert [] == adapter.script
     assert 500 == next(iter(adapter.strategy.snapshot().buckets.values())).available
-
-
-class Mixed(RetryAdapter, SourceAddressAdapter):
-    """Another adapter behind ours."""
-
-
-class MixedInFront(SourceAddressAdapter, RetryAdapter):
-    """Another adapter in front of ours."""
-
-
-def test_mixins_by_class_work():
-    """Behind our class a mix-in gets its own options; in front it hands on ours."""
-    behind = Mixed(source_address=("127.0.0.1", 0), max_attempts=2)
-    assert (("127.0.0.1", 0), 2) == (behind.source_address, behind.strategy.max_attempts)
-    assert ("127.0.0.1", 0) == behind.poolmanager.connection_pool_kw["source_address"]
-    assert "PreparingPool" in [item.__name__ for item in behind.poolmanager.pool_classes_by_scheme["http"].__mro__]
-    front = MixedInFront("127.0.0.1", max_attempts=2)
-    assert 2 == front.strategy.max_attempts
 
 
 def test_a_mixins_send_is_called_for_every_attempt():
@@ -791,22 +591,6 @@ def test_a_mixins_send_is_called_for_every_attempt():
     adapter.script = [503, 200]
     send(adapter)
     assert (1, 2) == (Front.seen, Behind.seen)
-
-
-def test_a_subclass_of_a_strategy_is_asked_from_the_first_attempt():
-    """A strategy that overrides a method has its say on successes too."""
-
-    class Noting(StandardRetryStrategy):
-        successes = 0
-
-        def record_success(self, *, token):
-            type(self).successes += 1
-            super().record_success(token=token)
-
-    adapter = scripted(200, 503, 200, strategy=Noting())
-    send(adapter)
-    send(adapter)
-    assert 2 == Noting.successes
 
 
 def test_a_close_leaves_the_adapter_usable():
@@ -863,21 +647,6 @@ def test_128_threads_on_one_adapter(spec):
     assert 500 - spent <= level <= min(500, 500 - spent + firsts)
 
 
-class Token(AuthBase):
-    """Changes the request, as an auth handler does."""
-
-    def __call__(self, request):
-        request.headers["Authorization"] = "t"
-        return request
-
-
-def test_what_auth_put_on_the_request_is_on_every_attempt():
-    """Attempts carry the prepared headers."""
-    adapter = scripted(503, 200)
-    session_with(adapter).get(URL, auth=Token())
-    assert ["t", "t"] == [item.headers["Authorization"] for item in adapter.sent]
-
-
 class ByHand(HTTPAdapter):
     """Answers with a response that is made by hand, as caches and adapters for tests do."""
 
@@ -922,3 +691,10 @@ def test_an_adapter_may_make_no_pools():
     adapter.max_retries = 4
     for made in (adapter, copy.copy(adapter), pickle.loads(pickle.dumps(adapter))):
         assert (5, 204) == (made.strategy.max_attempts, send(made).status_code)
+
+
+@pytest.mark.parametrize("value", [0, False, 3])
+def test_max_retries_beside_max_attempts_is_an_error(value):
+    """``max_retries`` and ``max_attempts`` name the same number, so only one may be given."""
+    with pytest.raises(RetryConfigError, match="only one of max_retries and max_attempts"):
+        RetryAdapter(max_retries=value, max_attempts=2)

@@ -89,19 +89,6 @@ def test_precedence_per_field(code, environ, profile, expected, source, path: Pa
         assert source.format(path, variable="environment variable") == config.source("max_attempts")
 
 
-@pytest.mark.parametrize(("value", "attempts"), [("true", 4), ("slow", 9), ("absent", None)])
-def test_a_variable_of_ours_may_ask_for_them(value, attempts, path: Path, monkeypatch) -> None:
-    """``SMITHY_RETRY_AWS_CONFIG`` is true, or the name of a profile, which must be there."""
-    path.write_text(f"[default]\nmax_attempts = 4  # another\n{FILE}")
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(path))
-    monkeypatch.setenv("SMITHY_RETRY_AWS_CONFIG", value)
-    if attempts is None:
-        with pytest.raises(RetryConfigError, match=r"^aws_config='absent' .from environment variable SMITHY_RETRY_AWS"):
-            RetryConfig.from_environment()
-    else:
-        assert attempts == RetryConfig.from_environment().max_attempts
-
-
 def test_legacy_means_standard_with_a_warning(read: Read) -> None:
     """Standard takes the place of the legacy mode, with a warning."""
     with pytest.warns(RetryConfigWarning, match="'legacy' .from environment variable AWS_RETRY_MODE.*'standard'"):

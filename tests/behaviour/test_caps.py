@@ -18,7 +18,6 @@ from requests_smithy_retry import (
     RetryAction,
     RetryConfigError,
     RetryConfigWarning,
-    RetryError,
     RetryListener,
     SdkHeaders,
     SimpleRetryStrategy,
@@ -177,19 +176,6 @@ def test_published_numbers_say_three(situation: str, options: dict[str, Any]) ->
     assert (3, 3, f"from retry_spec {spec}") == (sent, history.max_attempts, config.source("max_attempts"))
     assert f"from retry_spec {spec}" in config.explain()
     assert "max_attempts" not in config.explain(all=False)
-
-
-@pytest.mark.parametrize("make", [SimpleRetryStrategy, StandardRetryStrategy, AdaptiveRetryStrategy])
-@pytest.mark.parametrize("most", [1, 2, 6])
-def test_a_strategy_that_is_driven_by_hand_counts_alike(make: Any, most: int) -> None:
-    """It gives N - 1 tokens for retries, and then says that no attempts are left."""
-    strategy = make(clock=FakeClock(), max_attempts=most)
-    token = strategy.acquire_initial_retry_token()
-    for _ in range(most - 1):
-        token = strategy.refresh_retry_token_for_retry(token_to_renew=token, error=ConnectionRefusedError())
-    with pytest.raises(RetryError) as caught:
-        strategy.refresh_retry_token_for_retry(token_to_renew=token, error=ConnectionRefusedError())
-    assert StopReason.MAX_ATTEMPTS is caught.value.stop_reason
 
 
 @pytest.mark.parametrize("retries", [math.inf, Retry(None, status_forcelist=FORCED)])

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-import dataclasses
 import os
-import pickle
 import warnings
 from typing import Any
 
@@ -27,12 +24,6 @@ from requests_smithy_retry import (
 NOT_FROM_ENVIRONMENT = {"idempotency_key", "scope", "classifiers", "listeners", "trust_env", "on_unauthorized"}
 """The options that take objects, and the one that says whether to read the environment."""
 VARIABLES = {f"SMITHY_RETRY_{name.upper()}": name for name in {*RetryOptions.__annotations__} - NOT_FROM_ENVIRONMENT}
-
-
-def test_a_config_never_changes() -> None:
-    """Assigning to an option is refused."""
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        RetryConfig().max_attempts = 5  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
@@ -93,28 +84,6 @@ def test_the_quota_has_the_source_that_asks_for_it(make, expected, monkeypatch) 
     monkeypatch.setenv("AWS_RETRY_MODE", "adaptive")
     monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
     assert expected == make().source("quota")
-
-
-def test_replacing_keeps_the_other_values_and_sources() -> None:
-    """``replace`` changes the named options; without a name it returns the same config."""
-    config = RetryConfig(max_attempts=5)
-    other = config.replace(quota=None)
-    assert (5, None, "code") == (other.max_attempts, other.quota, other.source("max_attempts"))
-    assert ("payoff", config) == (config.quota, config.replace())
-
-
-def test_equal_values_make_equal_configs() -> None:
-    """The source of a value does not count in a comparison, nor in the hash."""
-    assert RetryConfig() == RetryConfig(patience=5)
-    assert hash(RetryConfig()) == hash(RetryConfig(patience=5))
-    assert RetryConfig() != RetryConfig(max_attempts=4)
-
-
-@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda config: pickle.loads(pickle.dumps(config))])
-def test_copies_keep_values_and_sources(again) -> None:
-    """A copied or unpickled config is equal and explains itself in the same words."""
-    config = RetryConfig(max_attempts=5, allowed_methods={"get"})
-    assert (config, config.explain()) == (again(config), again(config).explain())
 
 
 def test_a_config_is_shown() -> None:

@@ -12,7 +12,6 @@ import pytest
 import urllib3.exceptions
 
 from requests_smithy_retry.testing import RecordedRequest
-from requests_smithy_retry.wire import body as body_module
 from tests.faults import Behaviour, CutBody, FaultServer, Reply
 from tests.unit.wire.support import session
 
@@ -83,17 +82,3 @@ def test_what_came_before_an_error_is_read_first() -> None:
         assert 2 == len(server.requests)
     assert BODY[:100_003] == b"".join(blocks)
     assert [1000] * 100 + [3] == [len(block) for block in blocks]
-
-
-def test_an_interruption_within_a_read_loses_no_byte(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What had come before an exception of a signal's handler is there for the next read."""
-    blocks: list[bytes] = []
-    with FaultServer(Cut(100_003)) as server, session() as made:
-        raw = made.get(server.url, stream=True, timeout=60).raw
-        with monkeypatch.context() as patched:
-            patched.setattr(body_module, "is_interruption", lambda error: True)
-            with pytest.raises(urllib3.exceptions.HTTPError):
-                blocks.extend(iter(lambda: raw.read(1000), b""))
-        blocks += iter(lambda: raw.read(1000), b"")
-        assert 2 == len(server.requests)
-    assert BODY == b"".join(blocks)

@@ -17,13 +17,10 @@ from requests_smithy_retry import (
     SmithyModel,
     SmithyModelClassifier,
     StandardRetryStrategy,
-    StopReason,
     TokenBucket,
     classifier,
     mount,
-    retry_history,
 )
-from requests_smithy_retry.testing import FakeClock
 from tests.support import ScriptedAdapter, prepare, reset_error, scripted, send, session_with
 
 WAYS = {"copy": copy.copy, "deepcopy": copy.deepcopy, "pickle": lambda item: pickle.loads(pickle.dumps(item))}
@@ -84,19 +81,6 @@ def test_a_shared_bucket_is_not_shared_with_copies(duplicate):
 
 
 @pytest.mark.parametrize("name", ["deepcopy", "pickle"])
-def test_adapters_that_share_a_strategy_still_do(name):
-    """A copied session whose adapters shared one strategy has adapters that share one."""
-    strategy = StandardRetryStrategy()
-    session = requests.Session()
-    session.mount("https://a.example/", RetryAdapter(strategy=strategy))
-    session.mount("https://b.example/", RetryAdapter(strategy=strategy))
-    other = WAYS[name](session)
-    first, second = (other.get_adapter(f"https://{host}.example/") for host in "ab")
-    assert first.strategy is second.strategy
-    assert first.strategy is not strategy
-
-
-@pytest.mark.parametrize("name", ["deepcopy", "pickle"])
 def test_a_copied_session_retries(name):
     """A session that was mounted is copied whole, with one adapter for both schemes."""
     session = mount(requests.Session(), max_attempts=5)
@@ -139,13 +123,6 @@ def test_the_pools_of_a_copy_are_watched(duplicate):
     assert pools[0] is pools[1]
 
 
-@pytest.mark.parametrize("name", ["copy", "deepcopy"])
-def test_functions_are_no_obstacle_to_copies(name):
-    """A lambda among the options can be copied, though not pickled."""
-    adapter = RetryAdapter(scope=lambda request: "one")
-    assert "one" == WAYS[name](adapter).scope_of(None)
-
-
 @pytest.mark.parametrize(
     ("options", "culprit"),
     [
@@ -165,24 +142,6 @@ def test_what_cannot_be_pickled_is_named(options, culprit, protocol):
 
 def sources(adapter: RetryAdapter) -> dict[str, str]:
     return {item.name: item.source for item in adapter.retry_config.settings()}
-
-
-class Slotted:
-    """A scope function that the protocols from 2 on can pickle."""
-
-    __slots__ = ("name",)
-
-    def __call__(self, request):
-        return "everyone"
-
-
-def test_what_one_protocol_cannot_pickle_is_named_for_that_one():
-    """Something with slots is in the way of protocols 0 and 1 alone."""
-    adapter = RetryAdapter(scope=Slotted())
-    for protocol in (0, 1):
-        with pytest.raises(pickle.PicklingError, match=r"^scope="):
-            pickle.dumps(adapter, protocol)
-    assert "everyone" == pickle.loads(pickle.dumps(adapter, 2)).scope_of(None)
 
 
 MODEL = SmithyModel.from_dict(
@@ -244,16 +203,6 @@ def test_a_foreign_strategy_is_copied_by_its_own_rules():
     adapter = RetryAdapter(strategy=Foreign())
     assert copy.copy(adapter).strategy is adapter.strategy
     assert copy.deepcopy(adapter).strategy is not adapter.strategy
-
-
-def test_a_clock_is_copied_with_its_adapter():
-    """A copy under test sleeps on a fake clock too, not for real."""
-    adapter = scripted(clock=FakeClock(50))
-    other = pickle.loads(pickle.dumps(adapter))
-    other.script, other.sent, other.responses = [503, 200], [], []
-    response = send(other)
-    assert StopReason.SUCCESS is retry_history(response).stop_reason
-    assert (50, 50.05) == (adapter.clock.now(), other.clock.now())
 
 
 @pytest.mark.parametrize("name", ["copy", "deepcopy"])

@@ -17,7 +17,6 @@ import urllib3.util.connection
 from requests_smithy_retry import RetryAdapter, RetryListener
 from requests_smithy_retry.testing import FakeClock
 from tests.faults import CutBody, CutHead, FaultServer, Reply, ResetAfterRequest
-from tests.support import scripted, send
 
 pytestmark = pytest.mark.untraced
 
@@ -171,15 +170,6 @@ def test_a_dropped_session_leaves_no_connection_to_its_proxy(mode: str, connecti
         del session
         assert (0, None) == (still_open(connections), reference())
         assert connections
-
-
-def test_an_adapter_that_is_gone_has_booked_what_it_had_to() -> None:
-    """A scope's own function is asked as long as the adapter sends."""
-    asked = []
-    adapter = scripted(200, 200, mode="adaptive", scope=lambda request: asked.append(request) or "mine")
-    for _ in range(2):
-        assert 200 == send(adapter).status_code
-    assert asked
 
 
 @pytest.mark.usefixtures("no_collector")

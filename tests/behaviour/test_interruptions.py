@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import ast
 import functools
-import inspect
 import select
 import signal
 import socket
-import sys
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import requests
-from requests.adapters import HTTPAdapter
 
-from requests_smithy_retry import Outcome, RetryAdapter, StopReason, classifier, retry_history, retry_options
-from requests_smithy_retry.classifiers.actions import RetryAction
-from requests_smithy_retry.core import driver, held, machine
-from requests_smithy_retry.interruptions import is_interruption
-from requests_smithy_retry.wire.state import this_thread
+from requests_smithy_retry import Outcome, RetryAction, RetryAdapter, StopReason, classifier, retry_history
 from tests.faults import FaultServer, Reply, Stall, Wire
-from tests.support import ScriptedTransport, reset_error, scripted, send
+from tests.support import ScriptedTransport, scripted, send
 from tests.unit.wire.support import session
 
 RAISED = [Exception, RuntimeError, ValueError, TimeoutError, OSError, ConnectionResetError]
@@ -144,9 +135,10 @@ def test_a_handler_of_any_kind_is_known(handled: Any) -> None:
 
     for handler in (Handlers().method, Handlers(), functools.partial(more, "late")):
         handled(handler)
-        with pytest.raises(OSError, match="late") as caught:
-            interrupt()
-        assert is_interruption(caught.value)
+        adapter = scripted(interrupt, 200)
+        with pytest.raises(OSError, match="late"):
+            send(adapter)
+        assert 1 == len(adapter.sent)
 
 
 def test_what_the_caller_is_handling_is_no_interruption(handled: Any) -> None:
@@ -252,149 +244,6 @@ def test_an_interrupted_timeout_of_connecting_is_final(
         assert 1 == len(history.attempts)
 
 
-class Stop(BaseException):
-    """Stands in for Ctrl-C."""
-
-
-def is_finalizing(frame: Any) -> bool:
-    """Return True for a function of a finalizer (urllib3's for a pool): Python drops what is raised there."""
-    while frame is not None:
-        if frame.f_code.co_filename == weakref.__file__:
-            return True
-        frame = frame.f_back
-    return False
-
-
-def interrupted_at(
-    line: Callable[[Any, str], bool], function: Callable[[], Any], kind: type[BaseException] = Limit
-) -> bool:
-    """Run a function with an interruption on entering the first function that ``line`` chooses."""
-
-    def at(frame: Any, event: str, _: Any) -> None:
-        if event == "call" and not is_finalizing(frame) and line(frame.f_code.co_name, frame.f_code.co_filename):
-            sys.setprofile(None)
-            raise kind
-
-    sys.setprofile(at)
-    try:
-        function()
-    except (Limit, Stop):
-        return True
-    except requests.ConnectionError:
-        return False
-    finally:
-        sys.setprofile(None)
-    return False
-
-
-@pytest.mark.parametrize("options", [{"operation_timeout": 5}, {"enabled": False}, {}])
-@pytest.mark.parametrize("script", [[200], [503, 200], [404], [reset_error(), 200]], ids=repr)
-def test_no_interruption_leaves_a_mark_on_its_thread(options: dict[str, Any], script: list[Any]) -> None:
-    """Wherever a signal arrives, the next request of the thread is bound by no deadline and taken as it should be."""
-    for number in range(1000):
-        adapter, calls = scripted(*script, **options), set()
-
-        def chosen(_: str, file: str, number: int = number, adapter: Any = adapter, calls: set[Any] = calls) -> bool:
-            """Choose the call of that number; in each attempt, the turns of a loop are one call."""
-            entered: Any = sys._getframe(2)
-            if "requests_smithy_retry" in file and "testing" not in file:
-                calls.add((len(adapter.sent), entered.f_code, entered.f_back.f_code, entered.f_back.f_lineno))
-            return len(calls) > number
-
-        was_interrupted = interrupted_at(chosen, functools.partial(send, adapter))
-        left = this_thread.deadline, this_thread.plain, this_thread.connecting
-        this_thread.deadline, this_thread.plain = None, False
-        assert (None, False) == left[:2], f"interrupted at call {number}"
-        if not was_interrupted:
-            return
-    pytest.fail("a request enters fewer functions")
-
-
-@pytest.mark.parametrize("kind", [Limit, Stop])
-def test_an_interruption_gives_the_connection_back(kind: type[BaseException]) -> None:
-    """An interruption gives the connection back, even between head and body, when only the attempt has the response."""
-    for options in ({}, {"operation_timeout": 5}):
-        with (
-            FaultServer([Reply(200, body=b"whole")]) as server,
-            session(pool_block=True, pool_maxsize=1, **options) as client,
-        ):
-            assert interrupted_at(lambda name, _: name == "content", functools.partial(client.get, server.url), kind)
-            assert 200 == client.get(server.url, timeout=60).status_code
-
-
-HEART = (driver, held, machine)
-
-
-def lines_of(module: Any) -> set[int]:
-    """The lines of a module without those that clean up, as nothing guards them against a signal in turn."""
-    source = inspect.getsource(module)
-    cleaning = [part for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Try) for part in node.finalbody]
-    cleaned = {line for part in cleaning for line in range(part.lineno, (part.end_lineno or 0) + 1)}
-    return set(range(1, len(source.splitlines()) + 1)) - cleaned
-
-
-LINES = {(module.__file__, line) for module in HEART for line in lines_of(module)}
-FILES = {file for file, _ in LINES}
-
-
-def interrupted_at_line(number: int, function: Callable[[], Any]) -> bool:
-    """Run a function with an interruption before the line of that number, of those of the heart that it comes to."""
-    seen: set[tuple[str, int, int]] = set()
-
-    def at(frame: Any, event: str, _: Any) -> Any:
-        if frame.f_code.co_filename not in FILES:
-            return None
-        place = frame.f_code.co_filename, frame.f_lineno
-        if event == "line" and place in LINES:
-            seen.add((*place, len(sent)))
-            if len(seen) > number:
-                sys.settrace(None)
-                raise Stop
-        return at
-
-    sent: list[Any] = []
-    usual, before = HTTPAdapter.send, sys.gettrace()
-
-    def send(*arguments: Any, **named: Any) -> Any:
-        sent.append(1)
-        return usual(*arguments, **named)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(HTTPAdapter, "send", send)
-        sys.settrace(at)
-        try:
-            function()
-        except Stop:
-            return True
-        finally:
-            sys.settrace(before)
-    return False
-
-
-@pytest.mark.untraced
-@pytest.mark.parametrize(
-    "script",
-    [
-        [Reply(200, body=b"whole")],
-        [Reply(503, body=b"whole"), Reply(200)],
-        [Reply(429, body=b"x" * 100_000, framing="chunked"), Reply(404, body=b"x" * 100_000)],
-    ],
-    ids=["at once", "after a retry", "long bodies"],
-)
-def test_an_interruption_at_any_line_gives_the_connection_back(script: list[Any]) -> None:
-    """Wherever a signal arrives, the only place of a pool is free afterwards, and the thread has no deadline."""
-    options: dict[str, Any] = {"pool_block": True, "pool_maxsize": 1, "operation_timeout": 60}
-    for number in range(1000):
-        with FaultServer([*script]) as server, session(**options) as client:
-            was_interrupted = interrupted_at_line(number, lambda: client.get(server.url))
-            assert None is this_thread.deadline, f"interrupted at line {number}"
-            server.script([])
-            assert 200 == client.get(server.url, timeout=5).status_code, f"interrupted at line {number}"
-        if not was_interrupted:
-            return
-    pytest.fail("a request comes to fewer lines")
-
-
 @pytest.mark.parametrize("status", [200, 404, 503])
 def test_an_exception_between_a_head_and_its_body_is_not_lost(status: int) -> None:
     """An exception between head and body may be a handler's, so reading the body does not clear it."""
@@ -426,13 +275,6 @@ def test_an_exception_between_a_head_and_its_body_is_not_lost(status: int) -> No
         send(adapter)
 
 
-def test_options_outside_are_in_force_after_an_interruption() -> None:
-    """An interrupted send restores the options of the block around it, even with retries switched off."""
-    with FaultServer() as server, session(enabled=False) as client, retry_options(max_attempts=2):
-        interrupted_at(lambda name, _: name == "build_response", lambda: client.get(server.url))
-        assert 200 == client.get(server.url).status_code
-
-
 def test_an_interruption_while_a_classifier_reads_a_body_comes_out(handled: Any) -> None:
     """An interruption propagates, but an error that the response's own ``content`` raises means an empty prefix."""
     handled(raising(OSError))
@@ -456,10 +298,10 @@ def test_an_interruption_while_a_classifier_reads_a_body_comes_out(handled: Any)
 def test_a_long_chain_of_exceptions_is_not_followed_for_ever(handled: Any) -> None:
     """The search ends after a bounded number of exceptions, and in a chain that leads back to itself."""
     handled(raising(OSError))
-    error = last = OSError("first")
+    error = last = ConnectionResetError("first")
     for number in range(40):
-        last.__context__ = OSError(number)
+        last.__context__ = ConnectionResetError(number)
         last = last.__context__
-    assert not is_interruption(error)
+    assert 200 == send(scripted(error, 200)).status_code
     last.__context__ = error
-    assert not is_interruption(error)
+    assert 200 == send(scripted(error, 200)).status_code

@@ -47,12 +47,6 @@ def test_a_librarys_default_is_below_code_and_environment(options, variable, exp
     assert expected == (policy.max_attempts, policy.source("max_attempts"))
 
 
-def test_what_a_library_does_not_set_is_as_without_it() -> None:
-    """A default that a library leaves alone keeps its value and its source."""
-    policy = RetryAdapter(defaults=RetryConfig(max_attempts=4)).retry_config
-    assert ("default", RetryConfig().patience) == (policy.source("patience"), policy.patience)
-
-
 def test_a_librarys_defaults_are_shown() -> None:
     """The table of the policy has them, with their source, without those that nobody set."""
     policy = RetryAdapter(defaults=RetryConfig(max_attempts=4)).retry_config

@@ -10,7 +10,7 @@ import requests
 import responses
 
 from requests_smithy_retry import RetryAdapter, mount, retry_history
-from requests_smithy_retry.testing import FakeClock, ScriptedReply, scripted
+from requests_smithy_retry.testing import FakeClock
 
 URL = "https://user:hunter2@api.example.com/things?token=hunter2#hunter2"
 
@@ -79,13 +79,6 @@ def test_extras_say_the_same_as_the_message(caplog: pytest.LogCaptureFixture) ->
     assert vars(record)["retry_delay_source"] == "backoff"
 
 
-def test_nothing_is_logged_below_the_level_that_is_set(caplog: pytest.LogCaptureFixture) -> None:
-    """With the logger at ERROR no record is formatted."""
-    with caplog.at_level(logging.ERROR, "requests_smithy_retry"):
-        send(503, 503, 503)
-    assert levels(caplog) == []
-
-
 def test_an_exception_carries_the_story_as_a_note() -> None:
     """From Python 3.11 on a traceback ends with the reason why there was no further attempt."""
     session = mount(requests.Session(), max_attempts=1)
@@ -94,16 +87,6 @@ def test_an_exception_carries_the_story_as_a_note() -> None:
     history = retry_history(caught.value)
     assert history is not None
     assert getattr(caught.value, "__notes__", [history.sentence]) == [history.sentence]
-
-
-def test_a_first_try_success_is_logged_too(caplog: pytest.LogCaptureFixture) -> None:
-    """DEBUG per attempt, and that includes the one attempt that needs no record."""
-    with caplog.at_level(logging.DEBUG, "requests_smithy_retry"):
-        send(200)
-    assert levels(caplog) == ["DEBUG"]
-    assert "attempt 1 of GET https://api.example.com:443/things ended with 200 after 0.000 s" == (
-        caplog.records[-1].getMessage()
-    )
 
 
 def test_a_level_that_is_changed_is_noticed_at_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -126,16 +109,3 @@ def test_a_level_that_is_changed_is_noticed_at_once(caplog: pytest.LogCaptureFix
         logger.setLevel(logging.NOTSET)
         logging.disable(logging.NOTSET)
     assert len(levels(caplog)) == 2
-
-
-def test_a_wait_for_an_announced_limit_is_told_at_debug(caplog: pytest.LogCaptureFixture) -> None:
-    """With its seconds, and the header behind it."""
-    used_up = {"X-RateLimit-Limit": "5", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "7"}
-    adapter = scripted(ScriptedReply(200, used_up), 200)
-    session = requests.Session()
-    session.mount("https://", adapter)
-    session.get("https://api.example.com/")
-    with caplog.at_level(logging.DEBUG, "requests_smithy_retry"):
-        session.get("https://api.example.com/")
-    said = "GET https://api.example.com:443/ waited 7.000 s for a rate limit (x-ratelimit-reset)"
-    assert said == caplog.records[0].getMessage()

@@ -13,13 +13,11 @@ from requests_smithy_retry import (
     RetryListener,
     StandardRetryStrategy,
     StopReason,
-    TokenBucket,
     retry_history,
     retry_options,
 )
 from requests_smithy_retry.testing import FakeClock, FaultServer, Reply
-from tests.support import Reply as Scripted
-from tests.support import ScriptedAdapter, prepare, reset_error, scripted, send, session_with
+from tests.support import prepare, scripted, send, session_with
 
 
 class Signing(RetryListener):
@@ -65,14 +63,6 @@ def test_an_attempt_sends_its_own_copy(script: tuple[int, ...]) -> None:
     assert [f"{before[1]}?signed={number}" for number in numbers] == [sent.url for sent in adapter.sent]
     assert before == (dict(request.headers), request.url)
     assert response.request is request
-
-
-def test_an_exception_names_the_callers_request() -> None:
-    """error.request is the caller's as well."""
-    request = prepare()
-    with pytest.raises(requests.exceptions.ConnectionError) as caught:
-        scripted(reset_error(), listeners=[Signing()], max_attempts=1).send(request)
-    assert caught.value.request is request
 
 
 def test_without_a_change_the_callers_request_is_sent_itself() -> None:
@@ -131,14 +121,6 @@ def test_a_first_try_success_has_a_record_when_asked() -> None:
     (after,) = log.events["AfterAttempt"]
     assert (1, 200, None, 0.0) == (after.record.number, after.record.status, after.record.error, after.record.duration)
     assert (200, response) == (after.status, after.response)
-
-
-def test_the_operations_own_limit_is_shown() -> None:
-    """retry_options(max_attempts=...) is what max_attempts says in the block."""
-    log = Remembering()
-    with retry_options(max_attempts=7):
-        send(scripted(200, listeners=[log]))
-    assert log.events["BeforeAttempt"][0].operation.max_attempts == 7
 
 
 @pytest.mark.parametrize(
@@ -206,33 +188,6 @@ def test_a_before_that_fails_halfway_is_ended_too(number: int) -> None:
     assert isinstance(log.events["AfterAttempt"][-1].error, ZeroDivisionError)
 
 
-@pytest.mark.parametrize("script", [(200,), (503, 200), (KeyboardInterrupt(),)])
-def test_who_only_hears_of_the_end_hears_that(script: tuple[Any, ...]) -> None:
-    """Events without a listener are not made; the rest goes on."""
-
-    class Last(RetryListener):
-        def gave_up(self, event: Any) -> None: ...
-
-    adapter = scripted(*script, listeners=[Last()])
-    if isinstance(script[0], BaseException):
-        with pytest.raises(KeyboardInterrupt):
-            send(adapter)
-    else:
-        assert requests.codes.ok == send(adapter).status_code
-
-
-def test_the_first_try_still_books_its_reward() -> None:
-    """The short path of listeners gives the quota back what it owes."""
-    adapter = scripted(
-        503, 200, 200, listeners=[Remembering()], quota=TokenBucket(500, success_reward=3), max_attempts=2
-    )
-    adapter.script[1:1] = [503]
-    send(adapter)
-    send(adapter)
-    (bucket,) = adapter.strategy.snapshot().buckets.values()
-    assert 500 - 14 + 3 == bucket.available
-
-
 def test_switched_off_nothing_is_told() -> None:
     """With retries off the adapter is a plain one, and tells nobody."""
     log = Remembering()
@@ -240,14 +195,6 @@ def test_switched_off_nothing_is_told() -> None:
         assert send(scripted(503, listeners=[log])).status_code == 503
     assert send(scripted(503, listeners=[log], enabled=False)).status_code == 503
     assert {} == log.events
-
-
-def test_a_cut_body_is_told_as_the_attempts_failure() -> None:
-    """after_attempt comes when the body was read, so a cut one is an error and no 200."""
-    log = Remembering()
-    adapter: ScriptedAdapter = scripted(Scripted(200, body=b"half", cut=True), 200, listeners=[log])
-    send(adapter)
-    assert ["ChunkedEncodingError", None] == [event.record.error for event in log.events["AfterAttempt"]]
 
 
 def test_an_operation_that_was_never_sent_is_given_up_at_attempt_0() -> None:

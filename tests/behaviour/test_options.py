@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import sys
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -89,13 +88,6 @@ def test_the_signature_begins_as_that_of_the_plain_adapter() -> None:
     assert {inspect.Parameter.KEYWORD_ONLY} == {parameter.kind for parameter in ours[len(plain) : -1]}
     assert inspect.Parameter.VAR_KEYWORD is ours[-1].kind
     assert "<not given>" == repr(ours[2].default)
-
-
-def test_a_call_by_the_signature_is_a_call() -> None:
-    """Arguments that were bound by the signature, defaults included, can be given to the constructor."""
-    bound = inspect.signature(RetryAdapter).bind(max_attempts=2)
-    bound.apply_defaults()
-    assert 2 == RetryAdapter(*bound.args, **bound.kwargs).retry_config.max_attempts
 
 
 def test_the_reference_page_says_what_the_options_say() -> None:
@@ -250,12 +242,6 @@ def test_what_is_allowed_is_kept_in_one_form(name, given, kept) -> None:
     """Both ends of a range, 0 and empty values are kept; words in lower case, methods in upper case, sets frozen."""
     value = getattr(RetryConfig(**{name: given}), name)
     assert (kept, type(kept)) == (value, type(value))
-
-
-def test_a_status_of_an_enum_is_kept_as_its_number() -> None:
-    """The status is kept as an ``int``, so that a config is shown as numbers."""
-    (code,) = RetryConfig(retry_status_codes=[HTTPStatus.BAD_GATEWAY]).retry_status_codes
-    assert (502, int) == (code, type(code))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from requests_smithy_retry import retry_options
 from requests_smithy_retry.testing import FakeClock, scripted
 from tests.support import URL, send
 
@@ -65,15 +64,6 @@ def test_an_outage_is_two_warnings(caplog: pytest.LogCaptureFixture) -> None:
     assert (SERVICE, 65.0, 5) == (back["retry_scope"], back["retry_down_for"], back["retry_gave_up"])
 
 
-def test_an_operation_that_waited_for_the_end_tells_it_too(caplog: pytest.LogCaptureFixture) -> None:
-    """It is more patient than the one that gave up, and its retry is the first success."""
-    adapter = until(9)
-    calls(adapter, 1)
-    with retry_options(patience=60):
-        calls(adapter, 1)
-    assert f"{SERVICE} is back after 14.0 s, in which 1 operation gave up" == caplog.records[-1].getMessage()
-
-
 def test_an_outage_with_pauses_is_one_outage(caplog: pytest.LogCaptureFixture) -> None:
     """A call a minute waits anew each time, but the log tells of the outage from its first failure to its end."""
     adapter = until(600)
@@ -88,16 +78,6 @@ def test_an_outage_with_pauses_is_one_outage(caplog: pytest.LogCaptureFixture) -
     assert [DOWN, f"{SERVICE} is back after 600.0 s, in which 10 operations gave up"] == told
 
 
-def test_the_next_outage_is_told_again(caplog: pytest.LogCaptureFixture) -> None:
-    """After a success a service can go down anew."""
-    adapter = until(60)
-    calls(adapter, 2)
-    send(adapter, url=f"{SERVICE}/other")
-    adapter.clock.advance(5)
-    calls(adapter, 2)
-    assert [True, False, True] == [line.startswith(f"{SERVICE} is down") for line in lines(caplog, logging.WARNING)]
-
-
 def test_a_single_operation_that_gave_up_is_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     """Where nothing was left out at that level, the end of the outage is at INFO: one path may be broken among many."""
     adapter = until(600)
@@ -107,16 +87,6 @@ def test_a_single_operation_that_gave_up_is_one_warning(caplog: pytest.LogCaptur
     start = f"{SERVICE} is down"
     assert [start] * 3 == [line[: len(start)] for line in lines(caplog, logging.WARNING)]
     assert 3 == len([line for line in lines(caplog, logging.INFO) if "in which 1 operation gave up" in line])
-
-
-def test_one_service_does_not_hide_another(caplog: pytest.LogCaptureFixture) -> None:
-    """Each scope has its own line."""
-    adapter = until(600)
-    for host in ("one", "two"):
-        send(adapter, url=f"https://{host}.example.com/things")
-    assert ["https://one.example.com", "https://two.example.com"] == [
-        line.partition(" ")[0] for line in lines(caplog, logging.WARNING)
-    ]
 
 
 def test_an_operation_that_may_not_wait_says_nothing_of_an_outage(caplog: pytest.LogCaptureFixture) -> None:

@@ -5,25 +5,16 @@ from __future__ import annotations
 import io
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import tenacity
 
-from requests_smithy_retry.core import nested_retries
 from requests_smithy_retry.testing import FakeClock
 from tests.support import URL, reset_error, scripted, send
 
 SAID = "a loop around the call retries as well"
-
-
-@pytest.fixture(autouse=True)
-def _forget() -> Iterator[None]:
-    nested_retries._told.clear()
-    nested_retries._this_thread.streak = None
-    yield
-    nested_retries._told.clear()
 
 
 def adapter_of(*script: Any, **options: Any) -> Any:

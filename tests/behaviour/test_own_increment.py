@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
 import logging
-import pickle
 from typing import Any
 
 import pytest
@@ -86,20 +84,6 @@ def test_a_connection_that_fails_is_told_in_urllib3s_words() -> None:
     assert [("GET", "/", None, "NewConnectionError", "127.0.0.1", total) for total in (1, 0)] == CALLS
 
 
-def test_a_failure_of_somebody_elses_making_is_told_as_it_is() -> None:
-    """An error without one of urllib3 in it, and an answer that is not urllib3's, are no reason to fail."""
-    adapter = scripted(requests.ConnectionError("mine"), 200, max_retries=Logging(1))
-    assert 200 == adapter.send(requests.Request("GET", URL).prepare()).status_code
-    assert [("GET", "/things", None, "ConnectionError", "api.example.com", 1)] == CALLS
-
-
-def test_a_first_try_success_does_not_call_it() -> None:
-    """Nothing failed."""
-    adapter = scripted(200, max_retries=Logging(1))
-    adapter.send(requests.Request("GET", URL).prepare())
-    assert [] == CALLS
-
-
 def test_its_own_exceptions_reach_the_caller() -> None:
     """A bug in it is not hidden, as beneath urllib3."""
 
@@ -121,15 +105,6 @@ def test_before_any_attempt_there_is_nothing_to_tell() -> None:
             with contextlib.suppress(requests.ConnectTimeout):
                 adapter.send(requests.Request("GET", URL).prepare())
     assert ([429], 1) == ([call[2] for call in CALLS], len(adapter.sent))
-
-
-@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
-def test_a_copy_calls_it_too(again) -> None:
-    """The copy has a ``Retry`` of the same class."""
-    adapter = scripted(503, 200, max_retries=Logging(1, status_forcelist=[503]))
-    adapter.max_retries = again(RetryAdapter(max_retries=Logging(2, status_forcelist=[503]))).max_retries
-    adapter.send(requests.Request("GET", URL).prepare())
-    assert [2] == [call[-1] for call in CALLS]
 
 
 def test_another_retry_takes_its_place() -> None:

@@ -6,17 +6,14 @@ The patterns are those that public code uses on an ``HTTPAdapter``.
 from __future__ import annotations
 
 import copy
-import gc
 import io
 import pickle
 import threading
-import weakref
 from typing import Any
 from unittest import mock
 
 import pytest
 import requests
-import responses
 from requests.adapters import HTTPAdapter
 from urllib3 import HTTPConnectionPool
 from urllib3.util.retry import Retry
@@ -110,12 +107,6 @@ class TestReading:
         adapters += [copy.copy(adapter) for adapter in adapters] + [copy.deepcopy(adapters[3])]
         assert len(adapters) == len({id(adapter.max_retries) for adapter in adapters})
 
-    def test_reading_changes_nothing(self):
-        """Reading ``max_retries`` changes nothing, not even the fast path of a first try."""
-        adapter = scripted()
-        adapter.max_retries.history  # noqa: B018
-        assert (3, 1) == (sent(adapter), sent(adapter, 200))
-
     def test_threads_read_the_same_one(self):
         """Four threads that read ``max_retries`` at the same time get the same object."""
         for _ in range(20):
@@ -132,21 +123,6 @@ class TestReading:
             for thread in threads:
                 thread.join()
             assert {id(adapter.max_retries)} == {id(retry) for retry in found}
-
-    def test_what_was_read_does_not_keep_its_adapter(self):
-        """A Retry knows no adapter."""
-        adapter = RetryAdapter()
-        retry, reference = adapter.max_retries, weakref.ref(adapter)
-        del adapter
-        gc.collect()
-        assert (2, None) == (retry.total, reference())
-
-    def test_it_works_beneath_a_plain_adapter(self):
-        """Our ``max_retries`` works in a plain adapter as it says."""
-        with FaultServer([Reply(503), Reply(200)]) as server:
-            plain = HTTPAdapter(max_retries=RetryAdapter(initial_backoff=0).max_retries)
-            assert 200 == session_with(plain).get(server.url).status_code
-            assert 2 == len(server.requests)
 
 
 class TestChangesInPlace:
@@ -187,14 +163,6 @@ class TestChangesInPlace:
         adapter.max_retries.status_forcelist = [status]
         assert (3, 1) == (sent(adapter, status), sent(adapter, 500))
 
-    @pytest.mark.parametrize("given", [{}, {"max_retries": Retry(2, status_forcelist=[503])}])
-    def test_statuses_may_be_taken_away(self, given):
-        """A list of None, like an empty collection, lists no status."""
-        adapter = scripted(**copy.deepcopy(given))
-        for statuses in (None, [], ()):
-            adapter.max_retries.status_forcelist = statuses
-            assert 1 == sent(adapter)
-
     @pytest.mark.parametrize(
         ("collection", "add"),
         [({418}, "add"), ([418], "append"), ({418: None}, "setdefault")],
@@ -223,38 +191,6 @@ class TestChangesInPlace:
         adapter.max_retries.backoff_factor = 0
         send(adapter)
         assert [5, 0.05] == adapter.clock.sleeps
-
-    def test_what_stands_beside_the_retry_stays(self):
-        """A change of the ``Retry`` leaves the options that were given beside it."""
-        adapter = scripted(max_retries=Retry(1, status_forcelist=[503]), raise_on_status=False, timeout=9)
-        adapter.max_retries.total = 2
-        adapter.script = [503] * 3
-        assert 503 == send(adapter).status_code
-        assert (3, False, 9) == (len(adapter.sent), adapter.retry_config.raise_on_status, adapter.retry_config.timeout)
-
-    def test_our_own_rules_stay_but_for_what_was_changed(self):
-        """A changed ``total`` leaves the rules for POSTs, for throttling's backoff and for a 413 as they are."""
-        adapter = scripted(503)
-        adapter.max_retries.total = 0
-        send(adapter)
-        assert RetryAdapter(max_attempts=1, jitter="none", quota=500).retry_config == adapter.retry_config
-
-    def test_one_kind_of_failure_may_be_counted(self):
-        """A count for one kind of failure is added to our own rules."""
-        adapter = scripted()
-        adapter.max_retries.status = 1
-        assert 2 == sent(adapter)
-        adapter.max_retries.status = None
-        assert (3, 1) == (sent(adapter), sent(adapter, 413, headers={"Retry-After": "0"}))
-
-    def test_what_was_switched_on_in_place_is_switched_off_again(self):
-        """After a change in place is undone, nothing of it is left."""
-        adapter = scripted(max_retries=Retry(0))
-        assert 1 == sent(adapter)
-        adapter.max_retries.total, adapter.max_retries.status_forcelist = 3, [503]
-        assert (4, True) == (sent(adapter), adapter.retry_config.raise_on_status)
-        adapter.max_retries.total, adapter.max_retries.status_forcelist = 0, []
-        assert (1, False) == (sent(adapter), adapter.retry_config.raise_on_status)
 
     @pytest.mark.parametrize("mode", ["standard", "adaptive"])
     def test_spent_quota_stays_spent(self, mode):
@@ -309,22 +245,6 @@ class TestChangesInPlace:
             send(adapter)
         adapter.max_retries.total = 2
         send(adapter)
-
-    def test_another_strategy_shows_its_own(self):
-        """A ``Retry`` that was read before the strategy was replaced no longer has any effect."""
-        adapter = scripted(max_retries=Retry(1))
-        adapter.max_retries = 4
-        adapter.strategy = StandardRetryStrategy(max_attempts=2, quota=500)
-        assert 1 == adapter.max_retries.total
-        assert 2 == sent(adapter)
-        del adapter.max_retries
-        assert 1 == adapter.max_retries.total
-
-    def test_a_listener_hears_of_the_new_policy(self):
-        """An adapter that always looks closer notices, too."""
-        adapter = scripted(listeners=[RetryListener()])
-        adapter.max_retries.total = 1
-        assert 2 == sent(adapter)
 
 
 class TestAssigning:
@@ -499,16 +419,6 @@ class TestWhatUrllib3IsGiven:
             assert 1 + 3 == len(server.requests)
         assert {(0, False)} == set(given)
 
-    def test_responses_does_not_retry_beneath_us(self):
-        """The responses library retries nothing by itself, so only our two retries are sent."""
-        adapter = RetryAdapter(
-            max_retries=Retry(2, status_forcelist=[503], raise_on_status=False), initial_backoff=0, quota=500
-        )
-        with responses.RequestsMock() as server:
-            server.add("GET", "http://x/", status=503)
-            assert 503 == session_with(adapter).get("http://x/").status_code
-            assert 3 == len(server.calls)
-
     def test_what_an_answer_refers_to_cannot_be_changed(self):
         """``response.raw.retries`` is every adapter's; a copy of it is an ordinary Retry."""
         with FaultServer(default=Reply(200)) as server:
@@ -547,21 +457,3 @@ class TestWhatUrllib3IsGiven:
 
         with FaultServer() as server:
             assert b"x" == session_with(Other(max_retries=Retry(3))).get(server.url).content
-
-    def test_hooks_within_a_send_read_what_others_are_given(self):
-        """A classifier reads this adapter's own; another adapter's is its own everywhere."""
-        seen: list[Any] = []
-        other = RetryAdapter(max_retries=7)
-
-        class Curious(RetryAdapter):
-            def add_headers(self, request: Any, **options: Any) -> None:
-                seen.append(other.max_retries.total)
-
-        def scope(_: Any) -> str:
-            seen.append(adapter.max_retries.total)
-            return "all"
-
-        adapter = Curious(max_retries=5, scope=scope)
-        with FaultServer(default=Reply(404)) as server:
-            session_with(adapter).get(server.url)
-        assert {7, 5} == set(seen)

@@ -9,13 +9,11 @@ import pytest
 
 from requests_smithy_retry import (
     AdaptiveRetryStrategy,
-    RetryAction,
     RetryError,
     SimpleRetryStrategy,
     StandardRetryStrategy,
     StopReason,
     TokenError,
-    classifier,
     only,
     retry_options,
 )
@@ -126,29 +124,6 @@ def test_a_block_of_retry_options_around_the_loop_holds(options: Any, reason: St
     assert ([0], reason) == (tries, caught.value.stop_reason)
 
 
-def test_the_earlier_of_two_deadlines_holds() -> None:
-    """The deadline of the call or that of the block around it holds, whichever is earlier."""
-    for max_time, deadline in ((15, 100), (100, 15)):
-        clock = FakeClock()
-        strategy = strategy_on(clock, initial_backoff=10, max_backoff=10, max_attempts=9)
-        tries = []
-
-        def block(tries: Any = tries, clock: Any = clock) -> None:
-            tries.append(clock.now())
-
-        with retry_options(deadline=deadline, clock=clock), pytest.raises(RetryFailure):
-            retry(Until("done"), block, strategy=strategy, max_time=max_time, clock=clock)
-        assert [0, 10] == tries
-
-
-def test_a_block_that_allows_more_changes_nothing() -> None:
-    """A larger ``max_attempts`` of the block has no effect, and the block's classifiers are not asked."""
-    clock = FakeClock()
-    forbids = classifier(lambda outcome: RetryAction.retry_forbidden())
-    with retry_options(max_attempts=3, classifiers=[forbids]):
-        assert retry(Until("done"), block_of("pending", "done"), strategy=strategy_on(clock), clock=clock) == "done"
-
-
 class Busy(Exception):
     """An error with the three attributes of the smithy-python design, and no fourth."""
 
@@ -189,16 +164,6 @@ def test_without_leave_in_time_there_is_no_try() -> None:
     assert StopReason.RATE_LIMITED is caught.value.stop_reason
 
 
-def test_a_timeout_has_a_price_of_its_own_before_2_1() -> None:
-    """10 in place of 5."""
-    clock = FakeClock()
-    strategy = strategy_on(clock, retry_spec="2.0", max_attempts=2)
-    policy = Until("done", RetryDirective.RetryError(RetryErrorType.Timeout))
-    with pytest.raises(RetryFailure):
-        retry(policy, block_of(1, 2), strategy=strategy, clock=clock)
-    assert strategy.bucket().available == 490
-
-
 def test_tries_count_as_in_the_adapter() -> None:
     """A service that comes back is waited for, while there is patience and while tries are left."""
     clock = FakeClock()
@@ -217,14 +182,6 @@ def test_tries_count_as_in_the_adapter() -> None:
     assert 2 == len(tries)
     assert "done" == retry(StandardRetryPolicy(), block, strategy=strategy, clock=clock)
     assert 3 <= clock.now() < 5
-
-
-def test_values_that_are_not_the_wanted_one_count() -> None:
-    """An unwanted value is not a failure: the loop polls until the attempts run out."""
-    clock = FakeClock()
-    with retry_options(max_attempts=2), pytest.raises(RetryFailure) as caught:
-        retry(Until("done"), block_of(1, 2), strategy=strategy_on(clock, quota="payoff"), clock=clock)
-    assert (StopReason.MAX_ATTEMPTS, 2) == (caught.value.stop_reason, caught.value.value)
 
 
 def test_the_last_exception_comes_through_when_attempts_run_out() -> None:
@@ -330,25 +287,6 @@ def test_a_foreign_strategy_is_told_in_the_words_of_error_retry_info() -> None:
     assert DirectedError(RetryErrorType.Timeout, None, None).is_timeout_error is True
 
 
-def test_the_exceptions_floor_is_kept() -> None:
-    """A built-in strategy waits no less."""
-    clock = FakeClock()
-    retry(StandardRetryPolicy(), block_of(Info(True, 7), "done"), strategy=strategy_on(clock), clock=clock)
-    assert clock.sleeps == [7]
-
-
-@pytest.mark.parametrize("ending", ["done", "pending"])
-def test_without_a_first_token_there_is_one_try(ending: str) -> None:
-    """Without a first token the block is tried once, whether the policy accepts its result or not."""
-    strategy = Unbounded()
-    strategy.refuses_first = True
-    if ending == "done":
-        assert retry(Until("done"), block_of("done"), strategy=strategy, clock=FakeClock()) == "done"
-        return
-    with pytest.raises(RetryFailure, match="not today"):
-        retry(Until("done"), block_of("pending"), strategy=strategy, clock=FakeClock())
-
-
 def test_a_strategy_whose_own_classifiers_are_silent_does_what_the_policy_says() -> None:
     """The policy is the only judge."""
     clock = FakeClock()
@@ -387,3 +325,15 @@ def test_what_the_token_does_to_the_quota() -> None:
     assert strategy.bucket().available == 500
     acquire_token(strategy).schedule_retry(RetryErrorType.ServerSide).notify_failure()
     assert strategy.bucket().available == 486
+
+
+@pytest.mark.parametrize("ending", ["done", "pending"])
+def test_without_a_first_token_there_is_one_try(ending: str) -> None:
+    """Without a first token the block is tried once, whether the policy accepts its result or not."""
+    strategy = Unbounded()
+    strategy.refuses_first = True
+    if ending == "done":
+        assert retry(Until("done"), block_of("done"), strategy=strategy, clock=FakeClock()) == "done"
+        return
+    with pytest.raises(RetryFailure, match="not today"):
+        retry(Until("done"), block_of("pending"), strategy=strategy, clock=FakeClock())

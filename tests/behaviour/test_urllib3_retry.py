@@ -5,13 +5,8 @@ The one that a live adapter shows: test_own_max_retries.py; whose ``increment`` 
 
 from __future__ import annotations
 
-import _thread
-import gc
 import math
 import sys
-import threading
-import warnings
-import weakref
 from typing import Any
 
 import pytest
@@ -97,12 +92,6 @@ def test_counts_methods_and_statuses_are_the_users(options, expected) -> None:
     config = translated(**options)
     assert expected == {name: getattr(config, name) for name in expected}
     assert "max_retries" == config.source("max_attempts")
-
-
-def test_options_in_code_beat_the_retry() -> None:
-    """Options given beside max_retries override it."""
-    config = RetryAdapter(max_retries=Retry(3, status_forcelist=[503]), raise_on_status=False).retry_config
-    assert (False, "code", 4) == (config.raise_on_status, config.source("raise_on_status"), config.max_attempts)
 
 
 def no_connection(kind: type[Exception] = uex.ConnectTimeoutError) -> Exception:
@@ -212,39 +201,6 @@ def test_what_cannot_be_honoured_is_listed(options, phrase) -> None:
     with pytest.warns(RetryConfigWarning) as caught:
         RetryAdapter(max_retries=retry)
     assert [(f"max_retries={retry!r}: {phrase}", __file__)] == [(str(item.message), item.filename) for item in caught]
-
-
-@pytest.mark.parametrize("redirect", [0, False, None])
-def test_no_redirects_is_nothing_to_warn_about(redirect) -> None:
-    """Switching urllib3's redirects off is what requests does itself."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        translated(3, redirect=redirect)
-
-
-def test_code_without_a_name_is_warned_too() -> None:
-    """Code without a module name, such as that of ``exec`` in a namespace of its own, gets the warning, too."""
-    with pytest.warns(RetryConfigWarning, match="redirect=2") as caught:
-        exec("make(max_retries=retry)", {"make": RetryAdapter, "retry": Retry(3, redirect=2)})
-    assert ["<string>"] == [warning.filename for warning in caught]
-
-
-def test_a_thread_that_begins_in_the_package_is_warned_too() -> None:
-    """No caller's code is on its stack."""
-    ended = threading.Event()
-    retry = Retry(3, redirect=2)
-    weakref.finalize(retry, ended.set)
-    arguments = [retry]
-    del retry
-    with pytest.warns(RetryConfigWarning, match="redirect=2"):
-        make_in_a_bare_thread(arguments, ended)
-
-
-def make_in_a_bare_thread(retries: list[Retry], ended: threading.Event) -> None:
-    """Make an adapter in a thread that runs nothing else, and wait until it is gone."""
-    _thread.start_new_thread(RetryAdapter, (), {"max_retries": retries.pop()})
-    while not ended.wait(0.01):
-        gc.collect()
 
 
 class Patient(Retry):
@@ -435,11 +391,3 @@ def test_an_unsent_post_is_retried_as_urllib3_does() -> None:
     history: Any = retry_history(caught.value)
     assert "1 retries after connect failures are allowed by the urllib3 Retry" == history.why
     assert 2 == len(history.attempts)
-
-
-@pytest.mark.parametrize(("respect", "slept"), [(True, [7.0]), (False, [])])
-def test_hints_are_heeded_unless_the_retry_says_no(respect, slept) -> None:
-    """respect_retry_after_header=False leaves the computed backoff alone."""
-    retry = Retry(1, status_forcelist=[503], respect_retry_after_header=respect)
-    adapter = scripted(ScriptedReply(503, {"Retry-After": "7"}), 200, max_retries=retry, initial_backoff=0)
-    assert (200, slept) == (adapter.send(prepare()).status_code, [delay for delay in adapter.clock.sleeps if delay])

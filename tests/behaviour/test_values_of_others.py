@@ -15,7 +15,6 @@ from requests_smithy_retry import (
     RetryAction,
     RetryAdapter,
     RetryConfigError,
-    RetryError,
     RetryScheduled,
     SimpleRetryStrategy,
     StandardRetryStrategy,
@@ -29,7 +28,6 @@ from requests_smithy_retry.policy import (
     Result,
     RetryDirective,
     RetryErrorType,
-    StandardRetryPolicy,
     acquire_token,
     retry,
 )
@@ -88,12 +86,6 @@ def test_a_foreign_limiter_that_knows_no_deadline_is_cut_off_at_it() -> None:
     assert (history.stop_reason, sum(adapter.clock.sleeps)) == (StopReason.RATE_LIMITED, 5.0)
 
 
-def test_a_foreign_token_without_a_delay_is_no_wait() -> None:
-    """A `retry_delay` of None means no wait, as in the published request loop."""
-    adapter = scripted(503, 200, strategy=Foreign(None))
-    assert (get(adapter).status_code, adapter.clock.sleeps) == (200, [])
-
-
 class Undelayed(SimpleRetryStrategy):
     """A built-in strategy whose retries name no delay."""
 
@@ -114,19 +106,6 @@ def test_a_retry_without_a_delay_is_one_after_no_wait_to_everybody(strategy: Any
     assert (adapter.clock.sleeps, [each.delay for each in history.attempts]) == ([], [0.0, 0.0])
     again = acquire_token(strategy).schedule_retry(RetryErrorType.ServerSide)
     assert again.retry_delay == 0.0
-
-
-def test_a_policys_retry_without_a_delay_may_have_a_deadline() -> None:
-    """A foreign strategy that names no delay is asked again in time."""
-    tries = iter([ConnectionError(), 1])
-
-    def block() -> int:
-        result = next(tries)
-        if isinstance(result, Exception):
-            raise result
-        return result
-
-    assert retry(StandardRetryPolicy(), block, strategy=Foreign(None), max_time=5, clock=FakeClock()) == 1
 
 
 @pytest.mark.parametrize("delay", [math.nan, math.inf, "3", object()])
@@ -183,31 +162,11 @@ def test_a_retry_for_no_reason_is_refused_and_spends_no_token(reason: Any) -> No
     token.notify_success()
 
 
-@classifier
-def locked(outcome: Any) -> RetryAction | None:
-    """Made as the guide makes one."""
-    return RetryAction.transient_error() if outcome.status == 423 else None
-
-
-@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-def test_a_classifier_made_by_the_decorator_can_be_pickled(protocol: int) -> None:
-    """The documented form of a classifier goes to another process with its adapter."""
-    copied = pickle.loads(pickle.dumps(RetryAdapter(classifiers=[locked]), protocol))
-    assert copied.retry_config.classifiers == (locked,)
-
-
 def test_a_wait_too_small_for_its_clock_is_over() -> None:
     """Where the clock cannot show the rest of a wait, the tokens are there: no loop without end."""
     clock = FakeClock(now=1_000_000_750.581162)
     bucket = TokenBucket(14, initial=9, refill_rate=1, on_empty="wait", clock=clock)
     assert bucket.acquire(10.299584443591518)
-
-
-@pytest.mark.parametrize(("option", "value"), [("backoff_strategy", 5), ("backoff_strategy", object), ("config", 5)])
-def test_a_strategy_is_not_made_of_what_cannot_work(option: str, value: Any) -> None:
-    """A wrong part is refused when the strategy is made, not at the first retry."""
-    with pytest.raises(RetryConfigError, match=f"{option}="):
-        StandardRetryStrategy(**{option: value})
 
 
 def test_options_decorate_no_class() -> None:
@@ -219,13 +178,21 @@ def test_options_decorate_no_class() -> None:
             pass
 
 
-def test_a_refusal_of_the_strategy_keeps_its_own_reason() -> None:
-    """A strategy that refuses in time is not overruled by the deadline."""
+@classifier
+def locked(outcome: Any) -> RetryAction | None:
+    """Made as the guide makes one."""
+    return RetryAction.transient_error() if outcome.status == 423 else None
 
-    class Refusing(Foreign):
-        def send_permit(self, *, token: Any, deadline: float | None, waited: float) -> None:
-            raise RetryError("not today")
 
-    with pytest.raises(requests.ConnectTimeout) as caught:
-        get(scripted(200, strategy=Refusing(), operation_timeout=5))
-    assert "not today" in str(caught.value)
+@pytest.mark.parametrize(("option", "value"), [("backoff_strategy", 5), ("backoff_strategy", object), ("config", 5)])
+def test_a_strategy_is_not_made_of_what_cannot_work(option: str, value: Any) -> None:
+    """A wrong part is refused when the strategy is made, not at the first retry."""
+    with pytest.raises(RetryConfigError, match=f"{option}="):
+        StandardRetryStrategy(**{option: value})
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_classifier_made_by_the_decorator_can_be_pickled(protocol: int) -> None:
+    """The documented form of a classifier goes to another process with its adapter."""
+    copied = pickle.loads(pickle.dumps(RetryAdapter(classifiers=[locked]), protocol))
+    assert copied.retry_config.classifiers == (locked,)

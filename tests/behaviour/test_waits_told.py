@@ -9,7 +9,6 @@ import pytest
 
 from requests_smithy_retry import RetryListener, StopReason, retry_history
 from requests_smithy_retry.testing import FakeClock, scripted
-from requests_smithy_retry.testing import ScriptedReply as Reply
 from tests.support import send
 
 THINGS = "https://api.example.com:443/things"
@@ -91,16 +90,6 @@ def test_the_history_tells_each_wait() -> None:
     assert "succeeded at attempt 5" == lines[-1]
 
 
-def test_a_throttled_attempt_is_told_before_the_wait_too() -> None:
-    """Listeners hear of throttling at the moment of the answer, before the wait."""
-    told = Told()
-    clock = FakeClock()
-    reply = Reply(429, {"Retry-After": "0"})
-    adapter = scripted(*[lambda _: reply if clock.now() < 2 else 200] * 9, clock=clock, listeners=[told], max_backoff=0)
-    assert 200 == send(adapter).status_code
-    assert [0.0, 0.0, 0.0, 1.0] == [at for at, name, *_ in told.seen if name == "throttled"]
-
-
 def records(caplog: pytest.LogCaptureFixture, level: int, seconds: float) -> list[tuple[str, str]]:
     with caplog.at_level(level, "requests_smithy_retry"):
         send(down_for(seconds))
@@ -119,27 +108,6 @@ def test_the_log_says_that_somebody_waits_and_for_how_long_it_was(caplog: pytest
     ] == [message for _, message in records(caplog, logging.INFO, 3)]
     told = vars(caplog.records[-1])
     assert (3.0, "nobody had asked for a while") == (round(told["retry_line_wait"], 6), told["retry_line_why"])
-
-
-def test_at_debug_each_attempt_is_timed_without_its_wait(caplog: pytest.LogCaptureFixture) -> None:
-    """The DEBUG line on each attempt gives the attempt's own seconds, without any wait."""
-    lines = [message for level, message in records(caplog, logging.DEBUG, 3) if level == "DEBUG"]
-    assert [f"attempt {n} of GET {THINGS} ended with 503 after 0.000 s" for n in range(1, 5)] == lines[:4]
-
-
-@pytest.mark.parametrize(("seconds", "expected"), [(3, []), (60, ["WARNING"])])
-def test_at_warning_only_an_outage_that_was_not_ridden_out_is_told(
-    caplog: pytest.LogCaptureFixture, seconds: float, expected: list[str]
-) -> None:
-    """An operation that succeeds in the end logs no warning."""
-    assert expected == [level for level, _ in records(caplog, logging.WARNING, seconds)]
-
-
-def test_no_secret_of_a_scope_is_in_a_record(caplog: pytest.LogCaptureFixture) -> None:
-    """A user's function for the scope may leave userinfo in it."""
-    with caplog.at_level(logging.INFO, "requests_smithy_retry"):
-        send(down_for(3, scope=lambda _: "https://user:hunter2@api.example.com/?key=hunter2"))
-    assert "hunter2" not in "".join(str(vars(record)) for record in caplog.records)
 
 
 def test_a_listeners_bug_before_the_wait_reaches_the_caller_and_nobody_is_left_in_line() -> None:

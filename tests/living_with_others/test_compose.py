@@ -211,6 +211,11 @@ class TestAdaptersWithArgumentsOfTheirOwn:
         assert ("here", 25, 5) == (adapter.address, adapter._pool_connections, adapter.retry_config.max_attempts)
         assert 7 == NarrowRetryAdapter(address="here", pool_connections=7)._pool_connections
 
+    def test_an_argument_that_it_does_not_know_is_still_refused(self):
+        """An unknown argument raises ``TypeError`` instead of being dropped in silence."""
+        with pytest.raises(TypeError, match="pool_maxsize"):
+            NarrowRetryAdapter(address="here", pool_maxsize=7)
+
     def test_the_defaults_are_those_of_the_library(self):
         """The pools are as large as those of a plain HTTPAdapter."""
         plain, own = (

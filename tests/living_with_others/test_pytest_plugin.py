@@ -103,6 +103,7 @@ def calls_in_order(pytester: pytest.Pytester, *tests: str) -> dict[str, int]:
     return {name: int(number) for name, number in (words.split() for words in said)}
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("order", [("one", "other"), ("other", "one")])
 def test_each_test_begins_anew(pytester: pytest.Pytester, order: tuple[str, str]) -> None:
     """A service that is down costs each test the same number of requests, in any order, with one session for all."""
@@ -111,6 +112,7 @@ def test_each_test_begins_anew(pytester: pytest.Pytester, order: tuple[str, str]
     assert dict.fromkeys(order, alone) == calls_in_order(pytester, *order)
 
 
+@pytest.mark.once
 def test_a_test_with_the_marker_begins_where_the_last_one_ended(pytester: pytest.Pytester) -> None:
     """The outage of the test before is still known, so nothing is retried."""
     calls = calls_in_order(pytester, "one", "after")

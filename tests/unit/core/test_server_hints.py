@@ -189,6 +189,7 @@ def test_too_long(hint, expected):
 texts = st.one_of(st.text(max_size=40), st.text(string.digits + ".- :,GMTSunov", max_size=40), st.sampled_from(DATES))
 
 
+@pytest.mark.once
 @given(st.dictionaries(st.sampled_from(["x-amz-retry-after", "retry-after-ms", "retry-after", "date"]), texts))
 def test_nothing_from_the_network_raises(headers):
     """For any headers there is no exception, and never a negative or endless wait."""

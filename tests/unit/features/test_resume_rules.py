@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import ssl
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from requests_smithy_retry.features.resume import as_failure, broken_off
 from requests_smithy_retry.features.resume.rules import Piece, Resumable, resumable
+from requests_smithy_retry.wire.body import WatchedBody, watch
 from tests.support import prepare
 
 OLD, DATE = "Sun, 06 Nov 1994 08:48:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT"
@@ -220,3 +222,17 @@ def test_a_body_that_broke_off_has_the_usual_exception(error: Any, failure: type
     told = broken_off(body, error, "so")
     assert (failure, ending) == (type(as_failure(body, error)), type(told))
     assert "at byte 7 of unknown; not continued: so" in str(told)
+
+
+def test_stand_ins_are_not_watched() -> None:
+    """A response whose raw one is not urllib3's is read as ever."""
+    response = requests.Response()
+    response.raw = io.BytesIO(b"abc")
+    assert watch(response) is None
+
+
+def test_a_copy_of_a_watched_body_has_nothing() -> None:
+    """A bare copy answers with AttributeError, not with an endless recursion."""
+    bare = WatchedBody.__new__(WatchedBody)
+    with pytest.raises(AttributeError):
+        bare.anything  # noqa: B018

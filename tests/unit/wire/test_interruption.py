@@ -12,9 +12,12 @@ from typing import Any
 
 import pytest
 import requests
+import urllib3
 
 from requests_smithy_retry import Outcome, StandardRetryStrategy, classifier, retry_options
+from requests_smithy_retry.wire import body as body_module
 from requests_smithy_retry.wire.response import Reader
+from tests.behaviour.test_continued_reads import BODY, Cut
 from tests.faults import FaultServer, Reply, Stall
 
 from .support import nothing_left, session
@@ -211,3 +214,17 @@ def test_a_scope_function_that_raises(status: int, stream: bool) -> None:
         with pytest.raises(ZeroDivisionError):
             made.get(server.url, stream=stream)
         is_usable(made, server)
+
+
+def test_an_interruption_within_a_read_loses_no_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What had come before an exception of a signal's handler is there for the next read."""
+    blocks: list[bytes] = []
+    with FaultServer(Cut(100_003)) as server, session() as made:
+        raw = made.get(server.url, stream=True, timeout=60).raw
+        with monkeypatch.context() as patched:
+            patched.setattr(body_module, "is_interruption", lambda error: True)
+            with pytest.raises(urllib3.exceptions.HTTPError):
+                blocks.extend(iter(lambda: raw.read(1000), b""))
+        blocks += iter(lambda: raw.read(1000), b"")
+        assert 2 == len(server.requests)
+    assert BODY == b"".join(blocks)

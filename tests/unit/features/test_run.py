@@ -1,0 +1,195 @@
+"""Running a program in this process (contract 10.5): what it leaves, reports and refuses."""
+
+import atexit
+import io
+import os
+import pickle
+import sys
+import types
+
+import pytest
+import requests
+
+from requests_smithy_retry import RetryAdapter, uninstall
+from requests_smithy_retry.features.everywhere import run as run_module
+from tests.support import URL
+
+PROGRAM = """\
+import sys
+
+if sys.argv[1] == "raise":
+    raise ValueError("oops")
+if sys.argv[1] == "exit":
+    sys.exit(7)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__main__.py").write_text(PROGRAM)
+    (tmp_path / "package" / "__init__.py").write_text("")
+    return tmp_path
+
+
+SAID = "requests-smithy-retry: "
+NO_SESSION = f"{SAID}this process made no session of requests, so nothing had retries\n"
+
+
+@pytest.fixture
+def own_process(monkeypatch):
+    monkeypatch.setattr(sys, "argv", list(sys.argv))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "excepthook", lambda *shown: seen.append(shown))
+    main = sys.modules["__main__"]
+    seen = []
+    yield seen
+    sys.modules["__main__"] = main
+    atexit.unregister(run_module._report)
+    uninstall()
+
+
+@pytest.mark.parametrize("arguments", [["program.py", "raise"], ["-m", "program", "raise"], ["package", "raise"]])
+def test_the_traceback_begins_in_the_program(arguments, folder, monkeypatch, own_process):
+    """The exception hook is given a traceback without a frame of ours."""
+    monkeypatch.chdir(folder)
+    sys.modules.pop("program", None)
+    with pytest.raises(ValueError, match="oops") as caught:
+        run_module.run(arguments)
+    # This function stands above, as an installed command's does.
+    sys.excepthook(ValueError, caught.value, caught.value.__traceback__)
+    ((_, error, shown),) = own_process
+    assert (caught.value, "<module>", shown) == (error, shown.tb_frame.f_code.co_name, error.__traceback__)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        *((program, 0) for program in (["program.py", "a"], ["-m", "program", "a"], ["package", "a"])),
+        *((["--help"], 0), ([], 2), (["absent.py"], 2), (["-x"], 2)),
+    ],
+)
+def test_run_returns_the_status(arguments, status, folder, monkeypatch, own_process, capsys):
+    """0 when the program has ended or help was asked for, 2 for bad usage."""
+    monkeypatch.chdir(folder)
+    sys.modules.pop("program", None)
+    assert status == run_module.run(arguments)
+    with pytest.raises(SystemExit, match="7"):
+        run_module.run(["program.py", "exit"])
+
+
+LEFT = """\
+import os, sys
+from requests import Session
+from requests.adapters import HTTPAdapter
+
+session = Session()
+for scheme in ("http://", "https://"):
+    session.mount(scheme, HTTPAdapter(max_retries=2))
+print("mounted", file=sys.stderr)
+if sys.argv[1:] == ["fork"] and os.fork() == 0:
+    sys.exit()
+if sys.argv[1:] == ["close"]:
+    sys.stderr.close()
+if sys.argv[1:] == ["none"]:
+    sys.stderr = None
+"""
+
+
+def reported(arguments, capsys):
+    """Run a program in this process, report as at its exit, and return our lines."""
+    assert 0 == run_module.run(arguments)
+    capsys.readouterr()
+    run_module._report(os.getpid(), arguments[0] == "--list")
+    run_module._report(os.getpid() + 1, False)
+    return capsys.readouterr().err.splitlines()
+
+
+def test_the_report_counts_the_adapters_of_this_process(folder, monkeypatch, own_process, capsys):
+    """Without a session there is nothing to count; one of another process is none of its business."""
+    monkeypatch.chdir(folder)
+    assert [NO_SESSION.strip()] == reported(["program.py", "x"], capsys)
+    requests.Session()
+    assert [f"{SAID}1 of 1 adapter had retries"] == reported(["program.py", "x"], capsys)
+
+
+def test_a_dry_run_has_a_line_for_each_kind(folder, monkeypatch, own_process, capsys):
+    """In any order with the other option."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("SMITHY_RETRY_MOUNTED", "none")
+    (folder / "left.py").write_text(LEFT)
+    line, listed = reported(["--list", "--mounted", "all", "left.py"], capsys)
+    assert f"{SAID}2 of 2 adapters would have retries" == line
+    assert listed.startswith(f"{SAID}2 x requests's HTTPAdapter with Retry(2): RetryConfig(")
+
+
+@pytest.mark.parametrize("stderr", [None, io.StringIO()])
+def test_without_a_stderr_nothing_is_told(stderr, monkeypatch):
+    """A program may have none, or have closed it."""
+    monkeypatch.setattr(sys, "stderr", stderr)
+    if stderr is not None:
+        stderr.close()
+    run_module._tell("this")
+
+
+def test_a_bad_variable_for_mounted_adapters_is_told(folder, monkeypatch, own_process, capsys):
+    """It is told in one line before the program starts, unless retries are switched off."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("SMITHY_RETRY_MOUNTED", "some")
+    assert 2 == run_module.run(["program.py", "x"])
+    assert "mounted='some' (from environment variable SMITHY_RETRY_MOUNTED): " in capsys.readouterr().err
+    monkeypatch.setenv("SMITHY_RETRY_ENABLED", "no")
+    assert 0 == run_module.run(["program.py", "x"])
+    assert 0 == run_module.run(["--mounted=all", "program.py", "x"])
+
+
+def test_a_bad_policy_is_told_in_one_line(folder, monkeypatch, own_process, capsys):
+    """A bad policy is reported in one line, as by every command, and the program does not start."""
+    monkeypatch.setenv("SMITHY_RETRY_MAX_ATTEMPTS", "many")
+    monkeypatch.chdir(folder)
+    assert 2 == run_module.run(["program.py", "x"])
+    refusal = "max_attempts='many' (from environment variable SMITHY_RETRY_MAX_ATTEMPTS): a whole number"
+    assert ("", f"requests-smithy-retry: {refusal} of 1 or more or None is allowed\n") == capsys.readouterr()
+
+
+def test_a_safe_path_is_left_as_it_is(folder, monkeypatch, own_process, capsys):
+    """With python -P nothing is put in front of the path."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(run_module, "_has_safe_path", lambda: True)
+    before = list(sys.path)
+    run_module.run(["program.py", "a"])
+    assert before == sys.path
+
+
+def test_a_child_begins_without_us_where_it_does_not_find_us(monkeypatch):
+    """If the child cannot import the library, the preparation data has no effect and its path is unchanged."""
+    spawning = types.ModuleType("spawning")
+    spawning.get_preparation_data = lambda name: {"name": name}
+    run_module._cover_children(spawning)
+    data = spawning.get_preparation_data("one")
+    called, before = [], list(sys.path)
+    monkeypatch.setattr(run_module, "install_when_needed", lambda: called.append(list(sys.path)))
+    read = pickle.loads(pickle.dumps(data))
+    assert ({"name": "one", "requests_smithy_retry": None}, [before]) == (read, called)
+    monkeypatch.setitem(sys.modules, "requests_smithy_retry.features.everywhere.run", None)
+    pickle.loads(pickle.dumps(data))
+    assert (1, before) == (len(called), sys.path)
+
+
+def test_a_policy_that_cannot_be_had_ends_the_program(monkeypatch, own_process, capsys):
+    """An error that only making the adapter reveals is printed in one line, too, with the same exit status."""
+    monkeypatch.setenv("SMITHY_RETRY_QUOTA", "redis://cache?max_connections=many")
+    assert run_module._is_good_policy()
+    run_module._install(requests)
+    with pytest.raises(SystemExit, match="2"):
+        requests.Session()
+    assert "requests-smithy-retry: quota='redis://cache:6379'" in capsys.readouterr().err
+
+
+def test_only_the_requests_that_has_sessions_gets_the_adapter(own_process):
+    """Another module named ``requests``, without sessions, does not get the adapter."""
+    run_module._install(types.ModuleType("requests"))
+    assert type(requests.Session().get_adapter(URL)) is requests.adapters.HTTPAdapter
+    run_module._install(requests)
+    assert type(requests.Session().get_adapter(URL)) is RetryAdapter
