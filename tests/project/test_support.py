@@ -45,6 +45,7 @@ def test_a_cut_body_breaks_off():
         _ = response.content
 
 
+@pytest.mark.once
 def test_only_a_test_without_the_mark_is_kept_from_sleeping(pytester):
     """A module that a test on virtual time imports first keeps the guard, and may sleep in a test on real time."""
     pytester.makeconftest(Path(conftest.__file__).read_text("utf-8"))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[3]
 
 

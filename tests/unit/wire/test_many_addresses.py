@@ -438,6 +438,7 @@ print([job.value.status_code for job in jobs], len(ticks) > 2, [item.address for
 """
 
 
+@pytest.mark.once
 def test_greenlets_race_side_by_side() -> None:
     """While they wait for an address that does not answer, others run."""
     pytest.importorskip("gevent")

@@ -242,7 +242,7 @@ def test_tls_within_tls_works(options: Any) -> None:
 )
 def test_tls_within_tls_ends_by_the_deadline(way: Any, answer: Any) -> None:
     """In the handshake, the head and the body: each byte comes in time, and all of them take a minute and more."""
-    tls, behind = tls_contexts()[0], session(operation_timeout=3, max_attempts=1)
+    tls, behind = tls_contexts()[0], session(operation_timeout=1, max_attempts=1)
     with FaultServer(answer, tls=tls) as server, FaultProxy(way, tls=tls) as proxy, behind as made:
         began = time.monotonic()
         with pytest.raises(requests.exceptions.Timeout):

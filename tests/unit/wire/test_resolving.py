@@ -396,6 +396,7 @@ first = ask()
 """
 
 
+@pytest.mark.once
 @pytest.mark.real_time
 def test_a_stuck_thread_does_not_hold_up_the_end_of_the_program() -> None:
     """The thread is a daemon, so the program's end does not wait for it."""
@@ -420,6 +421,7 @@ def test_a_child_resolves_with_threads_of_its_own() -> None:
     assert ["0 late 1", "1"] == run(STUCK + textwrap.dedent(program)).splitlines()
 
 
+@pytest.mark.once
 @pytest.mark.real_time
 def test_gevents_resolver_is_used_where_it_has_patched() -> None:
     """Greenlets resolve side by side in one thread; the deadline holds."""
