@@ -29,7 +29,7 @@ class Clock(Protocol):
     """The interface of a clock: the wall clock, a monotonic clock, and sleep."""
 
     def now(self) -> float:
-        """Return seconds on a clock that never goes back; its zero is arbitrary. It runs on while the machine sleeps."""
+        """Return seconds on a clock that never goes back, and runs on while the machine sleeps; its zero is any."""
         ...
 
     def wall(self) -> float:

@@ -21,7 +21,15 @@ from requests_smithy_retry import (
     SimpleRetryStrategy,
 )
 
-NOT_FROM_ENVIRONMENT = {"idempotency_key", "scope", "classifiers", "listeners", "trust_env", "on_unauthorized"}
+NOT_FROM_ENVIRONMENT = {
+    "idempotency_key",
+    "scope",
+    "classifiers",
+    "validate",
+    "listeners",
+    "trust_env",
+    "on_unauthorized",
+}
 """The options that take objects, and the one that says whether to read the environment."""
 VARIABLES = {f"SMITHY_RETRY_{name.upper()}": name for name in {*RetryOptions.__annotations__} - NOT_FROM_ENVIRONMENT}
 

@@ -40,6 +40,7 @@ REASONS = {
     ("patience", "retry_spec"): PUBLISHED,
     ("patience", "aws_config"): PUBLISHED,
     ("retry_status_codes", "classifiers"): "only the default classifiers go by it",
+    ("validate", "classifiers"): "only the default classifiers go by it",
     ("aws_config", "trust_env"): "without trust_env no AWS settings are read",
     ("on_unauthorized", "max_attempts"): "new credentials are sent with a second request",
 }
@@ -48,6 +49,7 @@ VOID: dict[tuple[str, str], list[Any]] = {
     ("patience", "retry_spec"): ["2.0", "2.1"],
     ("patience", "aws_config"): [True],
     ("retry_status_codes", "classifiers"): [only()],
+    ("validate", "classifiers"): [only()],
     ("aws_config", "trust_env"): [False],
     ("on_unauthorized", "max_attempts"): [1],
 }
@@ -71,6 +73,8 @@ SAMPLES: dict[str, list[Any]] = {
     "idempotency_key": [True, str],
     "scope": [str],
     "on_unauthorized": [len, None],
+    "validate": [len],
+    "deadline_header": ["X-Deadline"],
     "classifiers": [only(), ()],
     "listeners": [()],
     "telemetry": [()],
@@ -143,7 +147,7 @@ def as_text(value: Any) -> str | None:
     return str(value) if value is None or isinstance(value, (int, float, str)) else None
 
 
-IN_CODE = {"idempotency_key", "scope", "on_unauthorized", "classifiers", "listeners", "trust_env"}
+IN_CODE = {"idempotency_key", "scope", "on_unauthorized", "classifiers", "validate", "listeners", "trust_env"}
 TEXTS = [(name, text) for name in OPTIONS if name not in IN_CODE for text in map(as_text, samples(name)) if text]
 CODE = [{name: value} for name in OPTIONS for value in samples(name) if (name, value) != ("trust_env", False)]
 CODE += [{"max_retries": value} for value in (3, Retry(5, status_forcelist=[503], respect_retry_after_header=False))]
