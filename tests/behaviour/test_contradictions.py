@@ -122,7 +122,7 @@ def test_the_refusal_names_both_and_says_why(pair, values) -> None:
             with pytest.raises(RetryConfigError) as caught:
                 makes()
             error = caught.value
-            assert (name, asked, "code", said) == (error.option, error.value, error.source, error.allowed)
+            assert (name, repr(asked), "code", said) == (error.option, repr(error.value), error.source, error.allowed)
 
 
 @pytest.mark.parametrize(
