@@ -122,7 +122,8 @@ def test_the_refusal_names_both_and_says_why(pair, values) -> None:
             with pytest.raises(RetryConfigError) as caught:
                 makes()
             error = caught.value
-            assert (name, repr(asked), "code", said) == (error.option, repr(error.value), error.source, error.allowed)
+            assert (name, "code", said) == (error.option, error.source, error.allowed)
+            assert asked == error.value or repr(asked) == repr(error.value)
 
 
 @pytest.mark.parametrize(
