@@ -21,9 +21,9 @@ from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.wire import connect, pools, racing
 from requests_smithy_retry.wire.pools import preparing
 from requests_smithy_retry.wire.resolving import Lookups, Question
-from tests.behaviour.test_interruptions import Limit, interrupted_at
 from tests.faults import FaultServer, Reply, hanging_port, refusing_port
 from tests.support import scripted, send
+from tests.unit.core.test_interrupted import Limit, interrupted_at
 
 from .support import session
 
