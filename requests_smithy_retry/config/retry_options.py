@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import functools
-import weakref
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ContextDecorator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
@@ -77,31 +76,16 @@ class OperationOptions:
 
 
 class _Entry:
-    """One entering of a block, its changes, and the options outside of all blocks. Copied contexts share it."""
+    """One entering of a block, with its changes."""
 
-    __slots__ = ("__weakref__", "base", "block", "changes", "is_left", "token")
+    __slots__ = ("block", "changes")
 
-    token: contextvars.Token[OperationOptions | None]
-    """Of the context in which the block was entered: no other one can be reset with it."""
-
-    def __init__(self, block: OptionsBlock | None, changes: dict[str, Any], base: OperationOptions | None) -> None:
+    def __init__(self, block: OptionsBlock | None = None, changes: Mapping[str, Any] | None = None) -> None:
         self.block = block
-        self.changes = changes
-        self.base = base
-        self.is_left: bool = False
-
-    def was_made_here(self) -> bool:
-        """Tell whether the block was entered in this context, not in one that this one was copied from, or another."""
-        now = current_options.get()
-        try:
-            current_options.reset(self.token)
-        except ValueError:
-            return False
-        self.token = current_options.set(now)
-        return True
+        self.changes = changes or {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Entry, (None, {}, None)  # an error may be pickled with its options; no context goes with them
+        return _Entry, ()  # an error may be pickled with its options; no block goes with them
 
 
 OPERATION_OPTIONS = options_of(OperationOptions)
@@ -139,47 +123,28 @@ F = TypeVar("F", bound=Callable[..., Any])
 class OptionsBlock(ContextDecorator):
     """The block of :func:`retry_options`: enter it with ``with``, or decorate a function with it, as often as you like.
 
-    It may be left in another context than it was entered in, as that of a generator is which another thread or task
-    closes: its options hold no longer then, and those around it are in force. Call ``retry_options`` in the generator
-    itself: of one block that is open several times nobody could tell which of them is left.
+    Blocks may be left in any order, as those of generators are. One that is left in another context than it was entered
+    in, as by another thread, stays in force where it was entered.
     """
 
     def __init__(self, changes: Mapping[str, Any], clock: Clock) -> None:
         self._changes = dict(changes)
         self._clock = clock
-        self._open: set[weakref.ref[_Entry]] = set()
 
     def __enter__(self) -> OperationOptions:
-        outer = options_in_force()
         changes = dict(self._changes)
         if "deadline" in changes:
             changes["deadline"] = after(changes["deadline"], self._clock)
-        entry = _Entry(self, changes, outer.entries[0].base if outer is not None and outer.entries else outer)
-        self._open.add(weakref.ref(entry, self._open.discard))
-        options = _changed(outer or NOTHING, entry)
-        entry.token = current_options.set(options)
+        options = _changed(current_options.get() or NOTHING, _Entry(self, changes))
+        current_options.set(options)
         return options
 
     def __exit__(self, *exc_info: object) -> None:
-        entry = self._left_now()
-        if entry is None:
-            return
-        # In the context that entered the block, if it is another one, its next look finds the mark.
-        entry.is_left = True
-        self._open.discard(weakref.ref(entry))
-        options = current_options.get()
-        if options is not None and entry in options.entries:
-            current_options.set(_without(options, [entry]))
-
-    def _left_now(self) -> _Entry | None:
-        """Return the entry that ends now; None if it cannot be told."""
-        options = current_options.get() or NOTHING
-        for entry in reversed(options.entries):
-            if entry.block is self and not entry.is_left:
-                return entry
-        # A generator may be closed in another context than the one in which its block was entered.
-        entered = [entry for entry in (ref() for ref in tuple(self._open)) if entry is not None]
-        return entered[0] if len(entered) == 1 else None
+        entries = (current_options.get() or NOTHING).entries
+        own = [entry for entry in entries if entry.block is self][-1:]
+        if own:
+            left = [entry for entry in entries if entry not in own]
+            current_options.set(functools.reduce(_changed, left, NOTHING) if left else None)
 
     def __call__(self, function: F) -> F:
         """Return the function with the options in force during each call of it, until it returns."""
@@ -206,15 +171,7 @@ class OptionsBlock(ContextDecorator):
 
 def options_in_force() -> OperationOptions | None:
     """Return the options in force in this context; None if no block is open."""
-    options = current_options.get()
-    if options is None:
-        return None
-    # A block that was entered here may have been left in another context since: its options hold no longer.
-    left = [entry for entry in options.entries if entry.is_left and entry.was_made_here()]
-    if left:
-        options = _without(options, left)
-        current_options.set(options)
-    return options
+    return current_options.get()
 
 
 def patience_given(config: RetryConfig, options: OperationOptions | None) -> float | None:
@@ -236,15 +193,6 @@ def _changed(outer: OperationOptions, entry: _Entry) -> OperationOptions:
     if "deadline" in changes:
         changes["deadline"] = earliest(outer.deadline, changes["deadline"])
     return replace(outer, **changes, entries=(*outer.entries, entry))
-
-
-def _without(options: OperationOptions, left: Collection[_Entry]) -> OperationOptions | None:
-    """Return the options without those of some of their blocks."""
-    result = options.entries[0].base
-    for entry in options.entries:
-        if entry not in left:
-            result = _changed(result or NOTHING, entry)
-    return result
 
 
 def retry_options(*, clock: Clock = SYSTEM_CLOCK, **options: Unpack[OperationKeywords]) -> OptionsBlock:

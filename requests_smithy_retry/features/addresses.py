@@ -77,7 +77,6 @@ class AddressMemory(NoMemory):
         super().__init__(clock)
         self.faults: dict[str, dict[str, Fault]] = {}
         """By origin and address; empty while all is well."""
-        self._next_sweep = 0.0
 
     def in_order(self, origin: str, addresses: Sequence[str], tried: Collection[tuple[str, str]] = ()) -> Sequence[str]:
         """Return the addresses in the order in which to try them; those that an operation has tried come later."""
@@ -118,9 +117,10 @@ class AddressMemory(NoMemory):
 
     def failed(self, origin: str, address: str, why: str, *, answers: bool = False) -> None:
         """Take note that an address failed. Failures of requests that were under way together count once."""
-        self._sweep()
         faults = self.faults.setdefault(origin, {})
         fault, now = faults.pop(address, None), self.clock.now()
+        if fault is not None and now > fault.until + FORGOTTEN_AFTER:
+            fault = None
         period = FIRST_PERIOD
         if fault is not None and fault.until > now and not fault.probed:
             faults[address] = fault._replace(why=why, answers=fault.answers and answers)
@@ -137,23 +137,9 @@ class AddressMemory(NoMemory):
         if not faults:
             self.faults.pop(origin, None)
 
-    def _sweep(self) -> None:
-        """Forget what is old; look no more often than once in :data:`FIRST_PERIOD`."""
-        now = self.clock.now()
-        if now < self._next_sweep:
-            return
-        self._next_sweep = now + FIRST_PERIOD
-        for origin, faults in list(self.faults.items()):
-            for address, fault in list(faults.items()):
-                if now > fault.until + FORGOTTEN_AFTER:
-                    faults.pop(address, None)
-            if not faults:
-                self.faults.pop(origin, None)
-
     def forget(self) -> None:
         """Know of no failure."""
         self.faults.clear()
-        self._next_sweep = 0.0
 
     def snapshot(self) -> tuple[AddressFault, ...]:
         now = self.clock.now()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import inspect
 import itertools
 import pickle
@@ -40,12 +39,6 @@ def in_force() -> Any:
 
 def most() -> int | None:
     return in_force().max_attempts
-
-
-def in_thread(function, *args):
-    """Run a function in a thread, and so in a context, of its own; return its result, or raise its error."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(function, *args).result()
 
 
 def test_a_block_sets_options_and_takes_them_back() -> None:
@@ -153,21 +146,6 @@ def attempts(number, *block):
         yield most()
 
 
-@pytest.mark.parametrize(
-    "elsewhere", [in_thread, lambda function, *args: contextvars.copy_context().run(function, *args)]
-)
-def test_a_block_may_be_left_in_another_context(elsewhere) -> None:
-    """The exception in the block is the one that arrives, and where it was entered, its options hold no longer."""
-    generator = attempts(1)
-    next(generator)
-    with retry_options(idempotent=True):
-        inherited = contextvars.copy_context()
-        with pytest.raises(KeyError, match="its own"):
-            elsewhere(generator.throw, KeyError("its own"))
-        assert (None, True) == (most(), in_force().idempotent)
-    assert (1, None) == (inherited.run(most), most())
-
-
 def test_generators_may_be_closed_in_any_order() -> None:
     """Whichever is closed first, those that are open hold, in the order in which they were entered."""
     for order in itertools.permutations(range(3)):
@@ -189,21 +167,6 @@ def test_the_deadline_of_a_closed_generator_is_gone() -> None:
     outer.close()
     assert (60, (second,)) == (in_force().deadline.left(), in_force().classifiers)
     inner.close()
-
-
-def test_of_a_shared_block_it_cannot_be_told_which_one_is_left() -> None:
-    """A block open twice and left in another context stays in force in both, and nothing is raised."""
-    shared = retry_options(max_attempts=2)
-
-    def found():
-        generator = attempts(None, shared)
-        next(generator)
-        with shared:
-            in_thread(generator.close)
-            inside = most()
-        return inside, most()
-
-    assert (2, 2) == contextvars.copy_context().run(found)
 
 
 WHOLE = "it holds for a whole adapter: give it to RetryAdapter. It takes"
