@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -40,7 +41,7 @@ def code_in_body(body: bytes) -> str | None:
     """Return the error code in a JSON or an XML body, or None."""
     text = body.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
     if text.startswith(b"{"):
-        found = _code_in_json(text)
+        found = _code_in_json(text, is_cut=len(body) >= BODY_PREFIX)
     elif text.startswith(b"<"):
         found = _code_in_xml(text)
     else:
@@ -48,15 +49,41 @@ def code_in_body(body: bytes) -> str | None:
     return bare_error_code(found) or None
 
 
-def _code_in_json(text: bytes) -> str:
-    """Return the first string among the members that carry the code in some protocol; "" if there is none."""
+def _code_in_json(text: bytes, *, is_cut: bool) -> str:
+    """Return the first string among the members that carry the code in some protocol; "" if there is none.
+
+    :param is_cut: True if the text is only the beginning of the body.
+    """
     try:
         # Converting thousands of digits takes long, and no number is a code: their count will do.
-        document = json.loads(text, parse_int=len)
+        document = _members(text.decode(errors="ignore")) if is_cut else json.loads(text, parse_int=len)
     except (ValueError, RecursionError):
         return ""
     values = [document.get(name) for name in JSON_MEMBERS]
     return next((value for value in values if isinstance(value, str) and value.strip()), "")
+
+
+def _members(text: str) -> dict[str, Any]:
+    """Return the complete members of a JSON object, up to the end of the text or the first syntax error."""
+    members: dict[str, Any] = {}
+    at = 1
+    name_at, comma_at = re.compile(_NAME).match, re.compile(_COMMA).match
+    while (name := name_at(text, at)) is not None:
+        try:
+            value, end = _DECODER.raw_decode(text, name.end())
+        except (ValueError, RecursionError):
+            break
+        members[name[1]] = value
+        comma = comma_at(text, end)
+        if comma is None:
+            break
+        at = comma.end()
+    return members
+
+
+_DECODER = json.JSONDecoder(parse_int=len)
+_NAME = r'\s*"([^"\\]*(?:\\.[^"\\]*)*)"\s*:\s*'
+_COMMA = r"\s*,"
 
 
 class _Found(Exception):

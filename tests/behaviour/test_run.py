@@ -1,6 +1,7 @@
 """Running a program that is not changed (contract 10.5), beside python itself."""
 
 import os
+import py_compile
 import signal
 import subprocess
 import sys
@@ -285,15 +286,14 @@ def test_a_program_may_import_us_first(first, folder):
     assert f"{SAID}1 of 1 adapter had retries\n" == done.stderr
 
 
-@pytest.mark.parametrize("program", ["package", "archive.pyz"])
+@pytest.mark.parametrize("program", ["package", "archive.pyz", "compiled.pyc"])
 def test_the_path_is_that_of_python(program, folder):
-    """A folder and an archive get Python's own path, without the current folder in front."""
+    """A folder, an archive and a compiled file get Python's own path, without the current folder in front."""
     source = folder / "path.py"
-    source.write_text(
-        "from sys import argv, path; print(path[0], path.count(path[0]), len(path), argv[1:], __file__, __package__)"
-    )
+    source.write_text("from sys import argv, path; print(path[0], path.count(path[0]), len(path), argv[1:], __file__)")
     (folder / "package" / "__main__.py").write_text(source.read_text())
     zipapp.create_archive(folder / "package", folder / "archive.pyz")
+    py_compile.compile(str(source), str(folder / "compiled.pyc"))
     plain, ours = python(folder, program, "a"), python(folder, "-m", "requests_smithy_retry", "run", program, "a")
     same = os.path.basename if sys.version_info < (3, 11) else str  # there python has the path as it was given
     assert [same(word) for word in plain.stdout.split()] == [same(word) for word in ours.stdout.split()] != []

@@ -279,8 +279,8 @@ def _run_file(program: str) -> int:
     if b"\0" in content:  # no text
         import runpy
 
-        if not _has_safe_path():
-            del sys.path[0]
+        # A folder or an archive goes there by itself.
+        _first_on_path(*([os.path.dirname(path)] if path.endswith(".pyc") else []))
         runpy.run_path(path, run_name="__main__")
     else:
         _first_on_path(os.path.dirname(os.path.realpath(program)))
@@ -297,10 +297,10 @@ def _run_code(code: CodeType, **names: object) -> None:
     exec(code, main.__dict__)
 
 
-def _first_on_path(folder: str) -> None:
+def _first_on_path(*folder: str) -> None:
     """Set ``sys.path[0]`` as ``python`` does; now it is the current folder, from ``-m requests_smithy_retry``."""
     if not _has_safe_path():
-        sys.path[0] = folder
+        sys.path[:1] = folder
 
 
 def _has_safe_path() -> bool:
