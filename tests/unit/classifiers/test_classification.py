@@ -137,15 +137,6 @@ def test_classifiers_are_added_on_the_strategy_or_by_the_adapters_option(adapter
     assert send(adapter).status_code == 200
 
 
-def test_classifiers_are_added_for_one_operation() -> None:
-    """Classifiers of a block hold for that block alone; blocks nest and add up."""
-    adapter = scripted(423, 418, 200, 423)
-    teapot = classifier(lambda outcome: RetryAction.server_error() if outcome.status == 418 else None)
-    with retry_options(classifiers=[LOCKED]), retry_options(classifiers=[teapot]):
-        assert send(adapter).status_code == 200
-    assert send(adapter).status_code == 423
-
-
 def test_the_defaults_are_replaced_on_the_strategy() -> None:
     """``only`` leaves only the given ones, and the resend rule."""
     adapter = scripted(503, classifiers=only(LOCKED))
@@ -232,14 +223,6 @@ def test_a_foreign_strategy_cannot_send_a_polled_post_again() -> None:
     assert strategy.calls == ["acquire"]
 
 
-def test_an_error_inside_a_success_can_be_forbidden_for_a_foreign_strategy() -> None:
-    """A success that a classifier forbids to retry is handed over, and not recorded as a success."""
-    strategy = Foreign()
-    adapter = scripted(200, strategy=strategy, classifiers=[saying(FORBIDDEN, sees_successes=True)])
-    assert retry_history(send(adapter)).stop_reason is StopReason.FORBIDDEN
-    assert strategy.calls == ["acquire"]
-
-
 def test_a_foreign_strategys_fold_is_that_of_the_operation() -> None:
     """A foreign strategy's error carries the operation's verdict: by priority, and with replaced defaults."""
     strategy = Foreign()
@@ -286,14 +269,6 @@ def test_an_exception_that_carries_a_response_is_judged_by_it_when_driven_by_han
     renewed = strategy.refresh_retry_token_for_retry(token_to_renew=token, error=caught.value)
     assert renewed.retry_delay == 7
     assert prepare().method == "GET"
-
-
-@pytest.mark.parametrize("verdict", VERDICTS)
-def test_throttling_is_told_from_all_other_verdicts(verdict: RetryAction) -> None:
-    """Only a retry that is indicated because of throttling counts as throttling."""
-    classification = Classification(verdict)
-    assert classification.is_throttling is (verdict == RetryAction.throttling_error())
-    assert classification.votes == ()
 
 
 @pytest.mark.parametrize("said", [None, "gold", 3])

@@ -11,7 +11,6 @@ from requests_smithy_retry import (
     HttpStatusCodeClassifier,
     Outcome,
     RetryAction,
-    RetryClassifier,
     RetryClassifierPriority,
     RetryConfig,
     RetryConfigError,
@@ -98,24 +97,6 @@ def test_a_default_can_be_wrapped_at_another_priority() -> None:
     assert made.classify_retry(Outcome(), NOTHING) == NOTHING
     echo = with_priority(classifier(lambda outcome, previous: previous), AFTER)
     assert echo.classify_retry(Outcome(), RetryAction.client_error()) == RetryAction.client_error()
-
-
-def test_classifiers_are_sorted_by_priority_and_then_by_addition() -> None:
-    """Equal priorities keep their order; one without a priority runs after all defaults."""
-
-    class Plain:
-        name = "plain"
-
-        def classify_retry(self, outcome: Outcome, previous: RetryAction) -> None:
-            return None
-
-    first, second = (classifier(lambda outcome: None, name=name) for name in "ab")
-    plain, last = Plain(), with_priority(Plain(), AFTER)
-    status, transient = HttpStatusCodeClassifier(), TransientErrorClassifier()
-    assert in_order([last, second, plain, transient, first, status]) == (status, transient, second, plain, first, last)
-    assert isinstance(plain, RetryClassifier)
-    assert sees_successes(plain) is False
-    assert sees_successes(SimpleNamespace(sees_successes=1)) is True
 
 
 class EarlyByMethod:

@@ -59,12 +59,6 @@ def test_a_status_below_400_can_be_among_them() -> None:
     assert len(retry_history(response).attempts) == 3
 
 
-def test_codes_that_are_none_are_refused_by_the_name_of_the_class() -> None:
-    """The error names the class as the source of the bad value."""
-    with pytest.raises(RetryConfigError, match=r"\(from HttpStatusCodeClassifier\)"):
-        HttpStatusCodeClassifier({9})
-
-
 def forbidden(headers: dict[str, str], body: bytes = b"") -> Outcome:
     """A 403 with these headers and this body."""
     outcome = outcome_of(403)
@@ -112,10 +106,3 @@ def test_a_413_is_retried_where_it_says_when(hint: dict[str, str], sent: int) ->
     adapter = scripted(Reply(413, hint), 200)
     assert sent == len(retry_history(send(adapter)).attempts)
     assert 413 == send(scripted(Reply(413, hint), 200), "POST", data="a").status_code
-
-
-@pytest.mark.parametrize(("status", "sent"), [(520, 1), (522, 1), (525, 1), (529, 2), (429, 2)])
-def test_a_post_is_sent_again_only_after_throttling(status: int, sent: int) -> None:
-    """A proxy that had no answer from its origin does not know whether that acted; who throttles did not act."""
-    response = send(scripted(status, 200), "POST", data="a")
-    assert sent == len(retry_history(response).attempts)

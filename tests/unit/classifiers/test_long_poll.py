@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from requests_smithy_retry import (
-    RetryContext,
     RetryError,
     SmithyModel,
     SmithyModelClassifier,
@@ -16,10 +15,7 @@ from requests_smithy_retry import (
     retry_history,
     retry_options,
 )
-from requests_smithy_retry.classifiers.outcome import Outcome
-from requests_smithy_retry.config.retry_options import OperationOptions
-from requests_smithy_retry.testing.clock import FakeClock
-from tests.support import Reply, reset_error, scripted, send
+from tests.support import Reply, scripted, send
 from tests.unit.smithy.asts import operation, service
 
 URL = "https://api.example.com"
@@ -93,17 +89,3 @@ def test_a_model_marks_its_long_polls() -> None:
     assert adapter.clock.sleeps == []
     send(adapter, "GET", f"{URL}/wait")
     assert adapter.clock.sleeps == [0.05]
-
-
-@pytest.mark.parametrize("deadline", [0.01, 0.05])
-def test_the_wait_is_bounded_by_the_deadline(deadline: float) -> None:
-    """A wait that would pass the deadline is not begun: time is the reason, and there is no delay."""
-    clock = FakeClock()
-    strategy = StandardRetryStrategy(quota=0, jitter="none", clock=clock)
-    error: Any = reset_error()
-    options = OperationOptions(long_poll=True)
-    error.retry_context = RetryContext(Outcome(error=error), deadline=clock.now() + deadline, options=options)
-    token = strategy.acquire_initial_retry_token()
-    with pytest.raises(RetryError) as refused:
-        strategy.refresh_retry_token_for_retry(token_to_renew=token, error=error)
-    assert (refused.value.stop_reason, refused.value.delay) == (StopReason.DEADLINE, None)

@@ -15,7 +15,6 @@ from requests_smithy_retry import (
     ModeledAsRetryableClassifier,
     Outcome,
     RetryAction,
-    RetryForbidden,
     RetryReason,
 )
 from tests.support import scripted, send
@@ -79,13 +78,6 @@ def indicated(kind: ErrorKind, after: float | None = None, *, safe: bool = True,
 def test_what_an_error_says_of_itself(error: Any, expected: RetryAction) -> None:
     """Safe is a retry, None is no opinion unless the server is at fault; only a sensible number is a floor."""
     assert ModeledAsRetryableClassifier().classify_retry(Outcome(error=error), NOTHING) == expected
-
-
-@pytest.mark.parametrize("fault", [None, "server", "client"])
-def test_an_error_that_is_not_safe_forbids(fault: Any) -> None:
-    """The classifier forbids a retry with every ``fault``: the server's, the client's or unknown."""
-    verdict = ModeledAsRetryableClassifier().classify_retry(Outcome(error=Info(False, fault=fault)), NOTHING)
-    assert verdict == RetryForbidden("Info says that a retry is not safe")
 
 
 class Bare(Exception, ErrorRetryInfo):
@@ -187,9 +179,3 @@ def test_a_floor_may_be_any_number_of_seconds(after: object, floor: float | None
     assert indicated(ErrorKind.TRANSIENT, floor) == ModeledAsRetryableClassifier().classify_retry(
         Outcome(error=Info(True, after)), NOTHING
     )
-
-
-def test_a_parser_that_returns_no_exception_is_a_bug() -> None:
-    """Such a bug raises, as does a classifier that returns no verdict."""
-    with pytest.raises(TypeError, match=r"^error_parser returned {'code': 7}: an exception or None is allowed$"):
-        send(scripted(400, classifiers=[ModeledAsRetryableClassifier(lambda response: {"code": 7})]))

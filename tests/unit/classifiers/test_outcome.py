@@ -26,22 +26,6 @@ from tests.unit.classifiers.test_http_status import outcome_of
 from tests.unit.classifiers.test_modeled import Info
 
 
-@pytest.mark.parametrize(
-    ("outcome", "status", "success"),
-    [
-        (Outcome(), None, False),
-        (Outcome(error=OSError()), None, False),
-        (outcome_of(200), 200, True),
-        (outcome_of(399), 399, True),
-        (outcome_of(400), 400, False),
-        (Outcome(error=OSError(), response=outcome_of(200).response), 200, False),
-    ],
-)
-def test_status_and_success(outcome: Outcome, status: int | None, success: bool) -> None:
-    """A success is a response below 400 that came without an exception."""
-    assert (outcome.status, outcome.is_success) == (status, success)
-
-
 @pytest.mark.parametrize(("status", "fault"), [(399, None), (400, "client"), (499, "client"), (500, "server")])
 def test_the_carrier_of_a_response_implements_both_protocols(status: int, fault: str | None) -> None:
     """The carrier tells a strategy that does not know HTTP who is at fault, and whether to retry."""
@@ -70,23 +54,6 @@ def test_an_exception_of_somebodys_code_is_its_own_outcome() -> None:
     assert context_of(failed).outcome.body_prefix == b""
     unread._content = b"read"
     assert context_of(failed).outcome.stream is False
-
-
-@pytest.mark.parametrize(
-    ("response", "is_one"),
-    [
-        ({"status_code": 503, "headers": {}}, True),
-        ({"status_code": 503}, False),
-        ({"headers": {}}, False),
-        ({"status_code": "503", "headers": {}}, False),
-        ({}, False),
-    ],
-)
-def test_what_counts_as_a_response_that_an_exception_carries(response: dict[str, Any], is_one: bool) -> None:
-    """Any library's, if it has a number for its status, and headers."""
-    error: Any = RuntimeError()
-    error.response = SimpleNamespace(**response)
-    assert context_of(error).outcome == Outcome(error=error, response=error.response if is_one else None)
 
 
 def test_a_body_is_not_shown_with_its_outcome() -> None:

@@ -14,8 +14,6 @@ from requests_smithy_retry import (
     RetryForbidden,
     RetryReason,
     StopReason,
-    classifier,
-    retry_history,
 )
 from requests_smithy_retry.classifiers.outcome import ResendFacts
 from requests_smithy_retry.classifiers.resend import RESEND_RULE, resend_ruling
@@ -78,13 +76,6 @@ def test_a_body_that_is_gone_is_never_sent_again() -> None:
         )
 
 
-def test_the_reason_says_why() -> None:
-    """The ruling has a sentence for the stop reason."""
-    assert resend_ruling(POST, 500, TRANSIENT).why == "POST is not idempotent and the server may have applied it"
-    declared = resend_ruling(ResendFacts("GET", vouched=False), 500, TRANSIENT)
-    assert declared.why == "GET was declared not to be idempotent and the server may have applied it"
-
-
 def test_as_a_classifier_the_rule_only_forbids_what_was_indicated() -> None:
     """The rule has no opinion without an HTTP request, nor where no retry was indicated."""
     nothing = RetryAction.no_action_indicated()
@@ -101,17 +92,6 @@ def test_strict_methods_are_urllib3s_habit() -> None:
     assert send(scripted(429, max_retries=strict), "POST", headers={"Idempotency-Key": "k"}).status_code == 429
     assert send(scripted(pool_timeout(), 200, max_retries=strict), "POST").status_code == 200
     assert send(scripted(429, 200, max_retries=strict), "GET").status_code == 200
-
-
-def test_a_success_that_is_to_be_polled_obeys_the_rule_as_well() -> None:
-    """A classifier that wants a 200 retried cannot have a POST sent twice."""
-
-    @classifier(sees_successes=True)
-    def pending(outcome: Outcome) -> RetryAction:
-        return TRANSIENT
-
-    history = retry_history(send(scripted(200, classifiers=[pending]), "POST"))
-    assert history.stop_reason is StopReason.NOT_RESENDABLE
 
 
 @pytest.mark.parametrize("method", ["LIST", "PROPFIND", "REPORT", "SEARCH", "search"])

@@ -98,14 +98,6 @@ def test_a_pool_that_was_empty_for_somebody_else_says_nothing() -> None:
     assert not never_left(rex.ConnectionError(uex.ProtocolError("Connection aborted.", theirs)))
 
 
-def test_a_refused_connection_is_no_timeout() -> None:
-    """urllib3 derives the class from a connect time-out, but only a real time-out counts as one."""
-    assert not is_timeout(uex.NewConnectionError(NONE, "refused"))
-    refused = rex.ConnectionError(uex.MaxRetryError(NONE, "/", uex.NewConnectionError(NONE, "refused")))
-    assert not is_timeout(refused)
-    assert is_timeout(uex.ConnectTimeoutError(NONE, "timed out"))
-
-
 def test_the_wrapper_of_urllib3_alone_is_judged_by_what_it_wraps() -> None:
     """A strategy that is driven around urllib3 meets its ``MaxRetryError``, which is judged by its reason."""
     assert is_transient(uex.MaxRetryError(NONE, "/", uex.NewConnectionError(NONE, "refused")))
@@ -154,17 +146,3 @@ def test_frames_are_forgotten_as_far_as_errors_are_looked_at() -> None:
     while chain[-1] is not first:
         chain.append(chain[-1].__context__)
     assert [error.__traceback__ is None for error in chain] == [True] * 32 + [False] * 68 + [True]
-
-
-@pytest.mark.parametrize(
-    "fault", [rex.InvalidURL, rex.MissingSchema, rex.InvalidSchema, rex.InvalidProxyURL, rex.InvalidHeader, ValueError]
-)
-def test_what_is_wrong_with_the_request_is_never_retried(fault: type[Exception]) -> None:
-    """A fault of the request is not retried; an exception that the wire raises as well is not one."""
-    assert is_request_fault(fault("bad"))
-    assert not is_transient(fault("bad"))
-
-    class Both(ValueError, ConnectionError):
-        pass
-
-    assert not is_request_fault(Both("bad"))

@@ -72,13 +72,6 @@ def test_the_package_imports_nothing_of_the_extra():
     assert 0 == subprocess.run([sys.executable, "-c", code], check=False, timeout=600).returncode
 
 
-def test_the_arguments_of_the_process_are_the_default(monkeypatch, capsys):
-    """Called without arguments, it takes those of the process."""
-    monkeypatch.setattr(sys, "argv", ["requests-smithy-retry", "--version"])
-    status, out, _ = outcome(main, capsys)
-    assert (0, True) == (status, out.startswith("requests-smithy-retry, version "))
-
-
 def test_help_names_every_command(capsys):
     """``--help`` lists all commands, which also shows that each can be imported."""
     status, out, _ = outcome(lambda: main(["--help"]), capsys)
@@ -104,16 +97,3 @@ def test_bad_usage_says_what_is_wrong(arguments, said, capsys):
     status, out, err = outcome(lambda: main(arguments), capsys)
     assert (2, "") == (status, out)
     assert said in err
-
-
-@pytest.mark.real_time
-def test_python_dash_m_is_the_same_command_line():
-    """``python -m requests_smithy_retry`` runs the same commands."""
-    done = subprocess.run(
-        [sys.executable, "-m", "requests_smithy_retry", "config", "--help"],
-        check=False,
-        capture_output=True,
-        timeout=600,
-    )
-    assert (0, b"") == (done.returncode, done.stderr)
-    assert b"requests-smithy-retry config [OPTIONS]" in done.stdout

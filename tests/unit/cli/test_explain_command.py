@@ -94,17 +94,6 @@ def test_with_the_default_it_says_that_an_outage_is_waited_out(arguments: list[s
     assert end in said["why"]
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [["patience=0"], ["quota=500"], ["quota=none"], ["retry_spec=2.1"], ["max_attempts=1"]],
-)
-def test_where_nobody_waits_nothing_is_said_of_it(arguments: list[str]) -> None:
-    """Without a quota, or with one that refuses when it is empty, ``then`` is empty."""
-    said = answer("--status", "503", *arguments)
-    assert "" == said["then"]
-    assert "no attempts are left" in said["why"]
-
-
 def test_the_body_is_looked_at(tmp_path: Path) -> None:
     """An AWS error code in it counts."""
     body = tmp_path / "body.json"

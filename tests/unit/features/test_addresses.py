@@ -98,16 +98,6 @@ def test_one_connection_finds_out_whether_an_address_is_well() -> None:
     assert ("AB", "BA", "AB") == (first, second, it.order("AB"))
 
 
-def test_a_probe_that_fails_doubles_the_period() -> None:
-    """The address failed again, although its period is not over for others."""
-    it = Failing()
-    it.fail("A")
-    it.clock.advance(30)
-    it.memory.begin_probe(HERE, "A")
-    it.fail("AA")
-    assert [60.0] == [item.period for item in it.memory.snapshot()]
-
-
 def test_a_success_clears_an_address() -> None:
     """The next failure is a first one."""
     it = Failing()
@@ -118,17 +108,6 @@ def test_a_success_clears_an_address() -> None:
     assert [False, True] == [it.memory.is_known(HERE, address) for address in "AB"]
     it.memory.succeeded(HERE, "B")
     assert () == it.memory.snapshot()
-
-
-def test_an_answer_does_not_excuse_a_fault() -> None:
-    """An address that failed otherwise stays dead when it answers with 5xx; one that answered may be found dead."""
-    it = Failing()
-    it.fail("Aa")
-    assert "BA" == it.order("AB")
-    it.fail("b")
-    assert "BA" == it.order("AB")
-    it.fail("B")
-    assert "AB" == it.order("AB")
 
 
 def test_old_failures_are_forgotten() -> None:

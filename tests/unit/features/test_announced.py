@@ -186,16 +186,6 @@ def test_only_the_first_limits_of_a_header_are_read() -> None:
     assert [f'"{number}"' for number in range(8)] == [limit.name for limit in announced_in(headers, wall=WALL)]
 
 
-def test_a_malformed_reset_leaves_the_next_one() -> None:
-    """A malformed reset is passed over for the next one; without any, the remaining number is known all the same."""
-    headers = {"x-ratelimit-remaining": "1", "x-ratelimit-reset-after": "soon", "x-ratelimit-reset": "7"}
-    assert 7 == announced_in(headers, wall=WALL)[0].reset
-    assert (
-        Announced(1, None, None, "x-ratelimit-remaining", "x-ratelimit-remaining")
-        == announced_in({"x-ratelimit-remaining": "1", "x-ratelimit-reset": "?"}, wall=WALL)[0]
-    )
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

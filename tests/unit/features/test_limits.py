@@ -309,3 +309,11 @@ def test_a_hundred_threads_go_in_the_order_in_which_they_came() -> None:
         thread.join(30)
     assert sorted(order) == list(range(100))
     assert sorted(passes, key=lambda passed: passed.sent) == passes
+
+
+def test_the_longer_one_of_two_refusals_counts() -> None:
+    """A third refusal with a shorter wait does not open what a second one closed."""
+    limits = Limits()
+    for who, seconds in (("a", 9), ("b", 7), ("c", 1)):
+        limits.refused(who, seconds, 0)
+    assert (7, "retry-after") == limits.opens(0)

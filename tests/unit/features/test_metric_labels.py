@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from types import SimpleNamespace
 from typing import Any
 
@@ -95,40 +94,6 @@ def test_who_waits_is_added_up() -> None:
     for strategy in kept:
         levels.observe(SimpleNamespace(adapter=SimpleNamespace(strategy=strategy)))  # type: ignore[arg-type]
     assert {"https://a": 5, "default": 4} == levels.waiting()
-
-
-def test_levels_are_bounded_and_forgotten() -> None:
-    """No more than ``most`` scopes are shown, and a strategy that is gone is gone from the gauge."""
-    levels = QuotaLevels(most=1)
-    strategy = spent("https://a:443")
-    other = strategy.bucket("https://b:443")
-    assert other is not None
-    levels.observe(operation(strategy))
-    assert ["https://a"] == list(levels.read())
-    del strategy, other
-    gc.collect()
-    assert {} == levels.read()
-
-
-def test_a_strategy_that_shows_nothing_is_left_out() -> None:
-    """A foreign strategy need not have a snapshot, or buckets in it."""
-
-    class Foreign:
-        def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any: ...
-
-        def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Exception) -> Any: ...
-
-        def record_success(self, *, token: Any) -> None: ...
-
-    class Showing(Foreign):
-        def snapshot(self) -> Any:
-            return SimpleNamespace()
-
-    levels = QuotaLevels()
-    kept = [Foreign(), Showing()]
-    for strategy in kept:
-        levels.observe(operation(strategy))
-    assert {} == levels.read()
 
 
 @pytest.mark.parametrize("kind", ["no hash", "no weak reference"])

@@ -4,11 +4,8 @@ import copy
 import logging
 import pickle
 import socket
-import socketserver
 import ssl
-import threading
 import warnings
-from http.server import BaseHTTPRequestHandler
 
 import pytest
 import requests
@@ -17,7 +14,7 @@ from urllib3.connection import HTTPConnection
 from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.util.retry import Retry
 
-from requests_smithy_retry import RetryAdapter, RetryConfigError, RetryConfigWarning, install, retry_history, uninstall
+from requests_smithy_retry import RetryAdapter, RetryConfigError, RetryConfigWarning, install, uninstall
 from requests_smithy_retry.testing import FaultServer, Reply
 from requests_smithy_retry.wire.pools import PreparingPool
 from tests.support import URL
@@ -291,18 +288,6 @@ def test_a_warning_that_is_an_error_does_not_reach_the_program():
     assert "which cannot be combined: max_retries=Retry(total=3" in installation.left_alone[0]
 
 
-def test_somebody_elses_mount_is_not_torn_out():
-    """If others wrap Session.mount after us, uninstall leaves theirs, and ours beneath does nothing."""
-    installed()
-    ours = requests.Session.mount
-    requests.Session.mount = theirs = lambda self, prefix, adapter: ours(self, prefix, adapter)
-    session, adapter = requests.Session(), HTTPAdapter()
-    uninstall()
-    session.mount("http://", adapter)
-    assert (theirs, HTTPAdapter) == (requests.Session.mount, type(adapter))
-    requests.Session.mount = PLAIN[1]
-
-
 def test_pools_contexts_and_options_stay():
     """Pool sizes, the TLS context of direct and proxied connections and socket options are those of the adapter."""
     installed()
@@ -335,37 +320,6 @@ def test_it_can_be_copied(again, mounted):
         assert copied.strategy is not adapter.strategy
         assert copied.poolmanager is not adapter.poolmanager
     assert "b" == again(own_state).name
-
-
-class Failing(BaseHTTPRequestHandler):
-    """Answers 503, then 200."""
-
-    answered = 0
-
-    def do_GET(self):
-        type(self).answered += 1
-        self.send_response(503 if self.answered == 1 else 200)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def address_string(self):
-        return "unix"
-
-    def log_message(self, *args): ...
-
-
-@pytest.mark.real_time
-def test_a_unix_socket_is_reached(tmp_path):
-    """A daemon behind a socket is asked again, by way of the adapter's own pools."""
-    installed()
-    with socketserver.UnixStreamServer(str(tmp_path / "daemon"), Failing) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        session = mounted_on_a_session(UnixAdapter(str(tmp_path / "daemon")), "http+daemon://")
-        with session.get("http+daemon://x/y", timeout=60) as response:
-            assert (200, 2) == (response.status_code, len(retry_history(response).attempts))
-        server.shutdown()
-        thread.join()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from urllib3.util.retry import Retry
 
 from requests_smithy_retry import (
     RetryAdapter,
-    RetryConfig,
     RetryConfigWarning,
     SimpleRetryStrategy,
     install,
@@ -105,37 +104,6 @@ def test_installing_again_without_arguments_changes_nothing():
     assert 2 == requests.Session().get_adapter("http://x").retry_config.max_attempts
     assert "<Installation <StandardRetryStrategy max_attempts=2>>" == repr(second)
     assert 2 == second.config.max_attempts
-
-
-def test_all_sessions_share_one_strategy():
-    """A session per call does not mean a full quota per call."""
-    installation = install(quota=10)
-    strategies = {requests.Session().get_adapter(url).strategy for url in ("http://x", "https://x") for _ in range(3)}
-    assert {installation.strategy} == strategies
-
-
-@pytest.mark.parametrize("given", [{"config": RetryConfig(max_attempts=7)}, {"strategy": SimpleRetryStrategy()}])
-def test_a_config_or_a_strategy_takes_the_place_of_what_was_installed(given):
-    """A config or a strategy without options replaces the earlier options."""
-    install(max_attempts=2)
-    install(**given)
-    adapter = requests.Session().get_adapter("http://x")
-    assert given == {name: {"config": adapter.retry_config, "strategy": adapter.strategy}[name] for name in given}
-
-
-def test_a_session_may_take_arguments():
-    """The arguments reach the constructor that ``install`` found, which may be a replaced one."""
-
-    def theirs(self, name, *, other):
-        PLAIN(self)
-        self.given = (name, other)
-
-    requests.Session.__init__ = theirs
-    install()
-    session = requests.Session(1, other=2)
-    assert ((1, 2), [RetryAdapter] * 2) == (session.given, adapters(session))
-    uninstall()
-    assert theirs is requests.Session.__init__
 
 
 def test_somebody_elses_wrapper_is_not_torn_out():

@@ -48,15 +48,6 @@ def installed(mounted: str = "plain", **options: Any) -> Installation:
     return install(mounted=mounted, **options)
 
 
-def test_sessions_of_the_program_are_counted() -> None:
-    """One for each session, though it is mounted twice."""
-    installation = installed()
-    assert [] == installation.report()
-    for _ in range(2):
-        requests.Session()
-    assert ["2 of 2 adapters had retries"] == installation.report()
-
-
 @pytest.mark.parametrize(
     ("mounted", "line"),
     [
@@ -99,15 +90,6 @@ def test_the_list_names_each_with_its_policy_or_why_it_has_none() -> None:
     assert [f"1 x {deciding}: left alone"] == lines[2:]
 
 
-def test_a_retry_that_is_ignored_is_said_to_be() -> None:
-    """With ``replace`` the policy is the installation's."""
-    installation = installed("replace", max_attempts=4)
-    session_with(HTTPAdapter(max_retries=Retry(9)))
-    listed = installation.report(each=True)[1]
-    assert listed.startswith("1 x requests's HTTPAdapter with Retry(9), which is ignored: RetryConfig(mode=")
-    assert "max_attempts=4" in listed
-
-
 def test_retries_that_are_switched_off_are_said_to_be(monkeypatch) -> None:
     """Neither a number nor advice would help."""
     monkeypatch.setenv("SMITHY_RETRY_ENABLED", "no")
@@ -133,15 +115,6 @@ def test_it_is_told_at_once_that_nothing_is_reached() -> None:
     session_with(HTTPAdapter(max_retries=3))
     sentence = "requests's HTTPAdapter with Retry(2), which mounted='all' would translate"
     assert [f"nothing in this program has retries so far; left alone: {sentence}"] == said
-
-
-def test_nothing_is_told_at_once_where_something_is_reached() -> None:
-    """An earlier session, or one that is there for a moment, as for ``requests.get``, has retries."""
-    said: list[str] = []
-    later(said)
-    requests.Session()
-    session_with(HTTPAdapter(max_retries=2))
-    assert [] == said
 
 
 @pytest.mark.parametrize("mounted", ["plain", "all", "replace"])

@@ -194,3 +194,10 @@ def test_the_log_is_shown_where_the_program_shows_none(logger: logging.Logger, m
     assert f" {os.getpid()} INFO requests_smithy_retry: retry 1 of GET https://api.example.com:443/things in " in line
     monkeypatch.setattr(logging.getLogger(), "handlers", [logging.StreamHandler(io.StringIO())])
     assert "" == shown_by(logger)
+
+
+def test_undoing_it_before_any_adapter_is_made_is_fine(own: Telemetry) -> None:
+    """There is no listener to be silenced."""
+    own.switch_on()
+    own.switch_off()
+    assert [] == listeners_of(scripted(200))

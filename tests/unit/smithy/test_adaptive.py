@@ -10,13 +10,10 @@ import requests
 
 from requests_smithy_retry import (
     AdaptiveRetryStrategy,
-    ErrorKind,
     Outcome,
-    RetryAction,
     RetryAdapter,
     RetryError,
     StopReason,
-    TokenBucket,
     classifier,
     retry_history,
 )
@@ -84,19 +81,6 @@ def test_no_permit_is_needed_before_the_first_throttling(strategy):
     assert not strategy.limiter().enabled
 
 
-def test_each_attempt_is_recorded_once(strategy, clock):
-    """A failure by the refresh, a success by record_success; two attempts in one second measure 0.8 of 2."""
-    clock.advance(1)
-    token = throttle(strategy)
-    strategy.record_success(token=token)
-    assert strategy.limiter().snapshot().measured_rate == 0.0
-    clock.advance(1)
-    token = strategy.acquire_initial_retry_token()
-    strategy.record_success(token=token)
-    # Made at 1 s; two attempts then and one at 2 s: three in one second, smoothed.
-    assert strategy.limiter().snapshot().measured_rate == pytest.approx(0.8 * 3)
-
-
 def test_a_body_that_cannot_be_replayed_is_still_throttled(clock):
     """429 to a one-shot body: no retry, and the limiter knows."""
     adapter = scripted(429, mode="adaptive", clock=clock)
@@ -105,22 +89,6 @@ def test_a_body_that_cannot_be_replayed_is_still_throttled(clock):
     response = session.post(URL, data=iter([b"x"]))
     assert retry_history(response).stop_reason is StopReason.BODY_NOT_REPLAYABLE
     assert adapter.strategy.limiter(SCOPE).enabled
-
-
-def test_a_success_that_a_classifier_looked_at_is_recorded_once(clock):
-    """A success that is final is recorded by record_success alone, one to be retried by the refresh alone."""
-
-    @classifier(sees_successes=True)
-    def poll(outcome, previous):
-        pending = outcome.response is not None and outcome.response.content == b"pending"
-        return RetryAction.retryable_error(ErrorKind.TRANSIENT) if pending else None
-
-    adapter = scripted(Reply(200, body=b"pending"), 200, mode="adaptive", clock=clock, classifiers=[poll])
-    counted = []
-    limiter = adapter.strategy.limiter(SCOPE)
-    limiter.record_response = lambda throttled: counted.append(throttled)
-    assert send(adapter).status_code == 200
-    assert counted == [False, False]
 
 
 def test_backoff_comes_first_then_the_permit(clock):
@@ -172,22 +140,6 @@ def test_the_snapshot_has_the_limiters(strategy):
     assert view.buckets["a"].available == 1
     with pytest.raises(TypeError):
         view.limiters["a"] = None
-
-
-def test_a_shared_bucket_and_no_quota_go_with_the_limiter(clock):
-    """The limiter is per scope all the same."""
-    bucket = TokenBucket(20, clock=clock)
-    shared = AdaptiveRetryStrategy(clock=clock, jitter="none", quota=bucket)
-    token = throttle(shared, "a")
-    assert (bucket.available, shared.bucket("a")) == (15, bucket)
-    shared.record_success(token=token)
-    assert shared.snapshot().buckets["a"].available == 20
-    free = AdaptiveRetryStrategy(clock=clock, jitter="none", quota=None)
-    token = throttle(free, "a")
-    free.record_success(token=token)
-    assert (free.bucket("a"), dict(free.snapshot().buckets)) == (None, {})
-    assert free.limiter("a").enabled
-    assert shared.limiter("a").enabled
 
 
 def test_a_deadline_bounds_the_wait_for_a_permit(clock):

@@ -5,9 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
-import random
 import re
-import threading
 
 import pytest
 from hypothesis import given
@@ -22,13 +20,6 @@ from requests_smithy_retry.smithy.buckets import InLine, PricedQuota
 from requests_smithy_retry.testing.clock import FakeClock
 
 
-def test_it_starts_full_and_takes_all_or_nothing():
-    """An amount that is not there in full is not taken at all."""
-    bucket = TokenBucket(20)
-    assert (bucket.acquire(14), bucket.acquire(14), bucket.acquire(6)) == (True, False, True)
-    assert bucket.available == 0
-
-
 @pytest.mark.parametrize("amount", [-1, -0.5, math.nan, -math.inf, math.inf, 10**400, "1", None, True])
 @pytest.mark.parametrize("method", ["acquire", "release", "reward", "write_off"])
 @pytest.mark.parametrize("on_empty", ["fail", "wait"])
@@ -39,20 +30,6 @@ def test_what_is_no_amount_is_neither_taken_nor_given(method, amount, on_empty):
     with pytest.raises(ValueError, match=allowed):
         getattr(bucket, method)(amount)
     assert bucket.available == 5
-
-
-def test_what_exceeds_the_capacity_is_dropped():
-    """Tokens above the capacity are dropped, whether from a return, a reward or the refill."""
-    clock = FakeClock()
-    bucket = TokenBucket(10, initial=9, refill_rate=1, clock=clock)
-    bucket.release(5)
-    assert bucket.available == 10
-    bucket.acquire(1)
-    bucket.reward(5)
-    assert bucket.available == 10
-    bucket.acquire(1)
-    clock.advance(100)
-    assert bucket.available == 10
 
 
 def test_writing_off_changes_nothing_where_nobody_waits():
@@ -162,35 +139,6 @@ def test_it_never_holds_less_than_nothing_nor_more_than_its_capacity(steps, capa
             getattr(bucket, what)(amount)
             assert bucket.available >= before
         assert 0 <= bucket.available <= capacity
-
-
-def test_128_threads_take_each_token_once():
-    """Half of what there is can be had by each of 128 threads; together they get exactly what there is."""
-    bucket = TokenBucket(1_000)
-    together = threading.Barrier(128)
-    granted: list[int] = []
-
-    def work(seed: int) -> None:
-        chance = random.Random(seed)
-        together.wait(60)
-        got = 0
-        for _ in range(50):
-            amount = chance.randint(1, 5)
-            if bucket.acquire(amount):
-                got += amount
-                assert bucket.available >= 0
-                if chance.random() < 0.5:
-                    bucket.release(amount)
-                    got -= amount
-        granted.append(got)
-
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(128)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert len(granted) == 128
-    assert sum(granted) == 1_000 - bucket.available
 
 
 def test_what_an_answered_poll_gave_back_comes_back_once():

@@ -179,3 +179,9 @@ def test_an_endpoint_survives_copying():
 def test_nothing_before_the_host_helps(text):
     """Userinfo and tricks before another host never make it the endpoint's."""
     assert not API.speaks_for(f"https://{text.replace('/', '')}@evil.example/base/x".replace("?", "").replace("#", ""))
+
+
+@given(st.text(), st.sampled_from(["", "https://", "https://api.example.com", "https://api.example.com/base/"]))
+def test_no_url_raises(text, start):
+    """For any URL, an endpoint says yes or no."""
+    assert API.may_resend("POST", start + text, {}, None) in (True, False)

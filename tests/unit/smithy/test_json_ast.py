@@ -34,12 +34,6 @@ def test_a_value_of_the_wrong_kind_is_named(read, value, expected):
     assert str(caught.value) == f"api.json: at /shapes/t#X: {expected}"
 
 
-@pytest.mark.parametrize(("read", "value"), [("annotation", True), ("annotation", {}), ("boolean", False)])
-def test_a_value_of_the_right_kind_is_taken(read, value):
-    """The value of an annotation is an object, or true as in the 1.0 AST."""
-    getattr(Node(value, "api.json"), read)()
-
-
 @pytest.mark.parametrize(
     ("root", "place", "expected"),
     [
@@ -59,12 +53,6 @@ def test_what_is_no_model_is_refused(root, place, expected):
         Ast(Node(root, "api.json"))
     assert caught.value.place == place
     assert caught.value.problem.startswith(expected)
-
-
-@pytest.mark.parametrize("version", ["1", "1.0", "2", "2.0", "2.1"])
-def test_both_versions_of_the_ast_are_read(version):
-    """An AST of version 1 or 2 is read, with or without a point release."""
-    Ast(Node({"smithy": version, "shapes": {}}, "api.json"))
 
 
 def test_mixins_give_traits_and_members():

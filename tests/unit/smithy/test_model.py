@@ -44,26 +44,6 @@ def test_a_file_that_is_no_model_is_named(tmp_path, name, content, place, expect
     assert caught.value.problem.startswith(expected)
 
 
-@pytest.mark.parametrize("path", [HERE, "a\0b"])
-def test_what_is_no_file_is_named(path):
-    """A folder and a name that no file can have are told as a broken file is."""
-    with pytest.raises(SmithyModelError, match="cannot be read"):
-        SmithyModel.load(path)
-
-
-def test_a_model_without_a_service_has_errors():
-    """A model of errors only gives their verdicts, and knows no request."""
-    found = SmithyModel.from_dict({"smithy": "2.0", "shapes": error("E", retryable={})})
-    assert (found.service, found.protocols, dict(found.operations), list(found.errors)) == (
-        None,
-        (),
-        {},
-        ["E"],
-    )
-    assert found.match("POST", "/", {}, None) is None
-    assert repr(found) == "<SmithyModel without a service: 0 operations, 1 errors>"
-
-
 def test_several_services_need_a_choice(tmp_path):
     """A model with two services is read for the one that was named, from a file and from a parsed AST."""
     ast = service(operation("Op"))

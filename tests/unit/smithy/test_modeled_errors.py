@@ -42,20 +42,6 @@ def test_a_query_error_has_two_names():
     assert found["F"].http_status == 418
 
 
-def test_the_http_status_comes_first():
-    """A status in @httpError is taken before that of @awsQueryError."""
-    query = {"code": "E", "httpResponseCode": 418}
-    found = errors_of(error("E", httpError=409, **{"aws.protocols__awsQueryError": query}))
-    assert {code: each.http_status for code, each in found.items()} == {"E": 409}
-
-
-def test_what_is_no_error_is_left_out():
-    """A structure without @error is no error, wherever it stands; a model may have no structure at all."""
-    structure, string = {"t#S": {"type": "structure"}}, {"t#T": {"type": "string"}}
-    assert set(errors_of(structure, error("E"), string)) == {"E"}
-    assert dict(errors_of(string)) == {}
-
-
 @pytest.mark.parametrize(
     ("shape", "place"),
     [

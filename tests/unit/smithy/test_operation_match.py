@@ -46,14 +46,6 @@ def test_rest_goes_by_method_and_pattern(method, target, expected):
     assert name(WEATHER.match(method, target, headers, b"Action=GetCity")) == expected
 
 
-@pytest.mark.parametrize("protocol", ["aws.protocols#restJson1", "aws.protocols#restXml"])
-def test_both_rest_protocols_go_by_the_pattern(protocol):
-    """Both protocols match by the HTTP binding; an operation without a binding matches no request."""
-    model = SmithyModel.from_dict(service(operation("Make", http="PUT /things"), operation("Mend"), protocol=protocol))
-    assert name(model.match("PUT", "/things", {}, None)) == "Make"
-    assert model.match("PUT", "/", {}, None) is None
-
-
 @pytest.mark.parametrize(
     ("method", "target", "header", "expected"),
     [
@@ -126,14 +118,6 @@ def test_a_token_is_bound_as_the_request_speaks():
         (TokenLocation.FORM, "SendToken"),
         (TokenLocation.OPAQUE, "Token"),
     ]
-
-
-@pytest.mark.parametrize(("body", "expected"), [(b"Action=Ask", "Ask"), (b"Action=None", "Root"), (b"", "Root")])
-def test_a_form_that_names_nothing_leaves_the_pattern(body, expected):
-    """In a service that speaks both, a request to the root without a known Action is found by its pattern."""
-    operations = operation("Root", http="POST /"), operation("Ask", http="POST /ask")
-    model = SmithyModel.from_dict(service(*operations, protocol="aws.protocols#restJson1 aws.protocols#awsQuery"))
-    assert name(model.match("POST", "/", {}, body)) == expected
 
 
 @given(

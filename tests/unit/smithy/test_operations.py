@@ -29,13 +29,6 @@ def test_only_bound_operations_count():
     ]
 
 
-@pytest.mark.parametrize("trait", ["smithy.api#longPoll", "aws.api#longPoll"])
-def test_long_polling_is_read(trait):
-    """An operation with @longPoll of either namespace is a long-polling one."""
-    assert read(traits={trait: {}}).long_poll
-    assert not read().long_poll
-
-
 @pytest.mark.parametrize(
     ("prefix", "expected"),
     [("management.", "management."), ("Data-", "data-"), ("{account}.", ""), (None, "")],
@@ -99,15 +92,3 @@ def test_an_input_has_to_be_a_structure(target, broken):
             SmithyModel.from_dict(service(shapes))
     else:
         assert SmithyModel.from_dict(service(shapes)).operations["Op"].idempotency_token is None
-
-
-def test_resources_in_a_circle_end():
-    """Resources that contain each other are read once each."""
-    model = service(operation("Op"), resources=[{"target": "t#A"}])
-    model["shapes"]["t#A"] = {
-        "type": "resource",
-        "resources": [{"target": "t#B"}],
-        "read": {"target": "t#Op"},
-    }
-    model["shapes"]["t#B"] = {"type": "resource", "resources": [{"target": "t#A"}]}
-    assert list(SmithyModel.from_dict(model).operations) == ["Op"]

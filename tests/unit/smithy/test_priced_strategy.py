@@ -7,7 +7,6 @@ import pytest
 from requests_smithy_retry import (
     Outcome,
     StandardRetryStrategy,
-    StopReason,
     TokenBucket,
     TokenBucketSnapshot,
 )
@@ -59,14 +58,6 @@ def test_a_first_try_success_gives_the_reward(reward):
     assert min(500, 486 + 21 * reward) == of.bucket("a").available
 
 
-def test_a_refusal_costs_nothing():
-    """After a refusal for any reason, the bucket is as before (contract 2.6)."""
-    of = strategy(max_attempts=2, max_retry_after=1)
-    for error in (KeyError(), Safe(safe=False), Safe(retry_after=5), in_context(deadline=0.0)):
-        refusal(of, begin(of), error)
-    assert 500 == of.bucket("a").available
-
-
 @pytest.mark.parametrize(("quota", "trouble"), [(0, "empty"), (1, "too small"), (13.5, "too small"), (14, "empty")])
 def test_a_refusal_says_whether_the_quota_could_ever_do(quota, trouble):
     """A bucket that never holds the price is too small, not empty; one of capacity 0 is called empty."""
@@ -75,19 +66,6 @@ def test_a_refusal_says_whether_the_quota_could_ever_do(quota, trouble):
         refresh(of, begin(of))
     held = of.bucket("a").available
     assert f"the retry quota of a is {trouble} ({held:g} of {quota:g}, needs 14)" == str(refusal(of, begin(of)))
-
-
-def test_one_bucket_may_be_shared_on_purpose():
-    """Strategies that were given the same bucket spend from it, and both give back."""
-    bucket = TokenBucket(28)
-    first, second = strategy(quota=bucket), strategy(quota=bucket)
-    token = refresh(first, begin(first))
-    refresh(second, begin(second, "b"))
-    assert StopReason.QUOTA_EXCEEDED is refusal(first, begin(first)).stop_reason
-    first.record_success(token=token)
-    second.record_success(token=begin(second))
-    assert 15 == bucket.available
-    assert [15] == [item.available for item in first.snapshot().buckets.values()]
 
 
 def waiting(**options) -> StandardRetryStrategy:

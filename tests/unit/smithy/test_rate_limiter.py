@@ -58,19 +58,6 @@ def test_the_published_end_to_end_rows(limiter, clock, looks):
             assert not view.enabled
 
 
-def test_after_the_first_throttling_a_permit_is_not_there_yet(limiter, clock):
-    """Throttled at 0 s, asked at 0.1 s: 0.05 permits, 1.9 s to wait; at 2.1 s nothing is wanting."""
-    row = VECTORS["token_bucket"][0]
-    limiter.record_response(throttled=True)
-    clock.advance(row["acquire_at"])
-    wait = limiter.try_acquire()
-    assert limiter.snapshot().capacity == pytest.approx(row["capacity_after"], abs=row["tolerance"])
-    assert wait.seconds == pytest.approx(row["wait"], abs=row["tolerance"])
-    clock.advance(2.0)
-    assert limiter.try_acquire() is None
-    assert limiter.snapshot().capacity == pytest.approx(VECTORS["token_bucket"][1]["capacity_after"], abs=1e-9)
-
-
 def test_a_second_throttling_starts_from_the_lower_of_measured_and_allowed(clock):
     """``u = min(measured, fill_rate)`` once enabled."""
     limiter = throttled_at(10, clock)
@@ -104,29 +91,6 @@ def test_a_minute_after_the_last_throttling_a_new_limiter_would_do_as_well(clock
     assert not limiter.is_spare(clock.now())
     clock.advance(0.5)
     assert limiter.is_spare(clock.now())
-
-
-def test_the_rate_never_passes_twice_the_measured_one(clock):
-    """The published cap: long after throttling the curve is out of sight, the rate is not."""
-    limiter = throttled_at(20, clock)
-    clock.advance(50)
-    limiter.record_response(throttled=False)
-    view = limiter.snapshot()
-    assert view.fill_rate == max(2 * view.measured_rate, 0.5)
-
-
-def test_one_attempt_takes_one_permit_and_only_when_granted(clock):
-    """Being told to wait deducts nothing."""
-    limiter = throttled_at(10, clock)
-    clock.advance(10)
-    full = limiter.snapshot().capacity
-    assert limiter.try_acquire() is None
-    assert limiter.snapshot().capacity == full - 1
-    while limiter.try_acquire() is None:
-        pass
-    left = limiter.snapshot().capacity
-    assert limiter.try_acquire() is not None
-    assert limiter.snapshot().capacity == left >= 0
 
 
 def test_a_wait_too_small_to_move_the_clock_is_granted():
@@ -209,33 +173,6 @@ def test_no_setting_in_its_range_makes_a_rate_or_a_wait_that_is_no_number(number
         assert 0 <= view.capacity <= view.max_capacity <= MOST
 
 
-@settings(deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(["ok", "throttled", "ask", "rest"]), st.floats(0, 3)), max_size=80))
-def test_capacity_stays_between_nothing_and_its_maximum(steps):
-    """The capacity stays in its range, and the rate at or above the least, for any sequence of events."""
-    clock = FakeClock()
-    limiter = ClientRateLimiter(clock=clock)
-    for what, seconds in steps:
-        clock.advance(seconds)
-        if what == "ask":
-            limiter.try_acquire()
-        elif what == "rest":
-            # Rounding may leave a wait of one tick of the clock; never a third one.
-            for _ in range(3):
-                wait = limiter.try_acquire()
-                if wait is None:
-                    break
-                wait.rest(clock)
-            else:
-                raise AssertionError(f"still to wait: {wait.seconds} s")
-        else:
-            limiter.record_response(throttled=what == "throttled")
-        view = limiter.snapshot()
-        assert 0 <= view.capacity <= view.max_capacity
-        assert view.max_capacity >= 1
-        assert view.fill_rate >= 0.5 or not view.enabled
-
-
 def test_a_changed_rate_wakes_all_who_wait():
     """Four threads that would wait for a minute look again at once, and find permits."""
     limiter = ClientRateLimiter(RateLimiterSettings(min_fill_rate=1 / 60))
@@ -292,3 +229,10 @@ def test_a_child_never_inherits_a_held_lock():
         if pid == 0:
             os._exit(0 if limiter.try_acquire() is not None else 1)
     assert os.waitpid(pid, 0)[1] == 0
+
+
+def test_it_says_of_itself_what_it_does(limiter):
+    """Measuring, or the rate and the permits."""
+    assert repr(limiter) == "<ClientRateLimiter measuring>"
+    limiter.record_response(throttled=True)
+    assert repr(limiter) == "<ClientRateLimiter 0.5/s, 0 of 1>"

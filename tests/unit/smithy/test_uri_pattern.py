@@ -224,12 +224,3 @@ def slow_find(patterns, target):
 def test_the_table_agrees_with_trying_every_length(patterns, target):
     """The table finds the same pattern as trying every length of a greedy label."""
     assert find(table(*patterns), target) == slow_find(patterns, target)
-
-
-@given(st.text(st.sampled_from("/{}+a.?&=#%")))
-def test_a_pattern_is_read_or_refused(text):
-    """Any text is either a pattern or a ValueError."""
-    try:
-        UriPattern.parse("/" + text)
-    except ValueError:
-        pass

@@ -69,21 +69,6 @@ def test_returned_tokens_wake_the_first_in_line_at_once(director):
     assert bucket.available == 1
 
 
-def test_nobody_is_overtaken_by_one_who_wants_less(director):
-    """One token is there and wanted, but the first in line waits for five."""
-    bucket = TokenBucket(5, on_empty="wait", clock=director)
-    assert bucket.acquire(4)
-    said = waiters(director, bucket, 5, 1)
-    director.run_until(2)
-    assert said == []
-    bucket.release(4)
-    director.run_until(3)
-    assert said == [(5, True, 2.0)]
-    bucket.release(5)
-    director.run_until(4)
-    assert said == [(5, True, 2.0), (1, True, 3.0)]
-
-
 def test_a_wait_whose_known_end_lies_past_the_deadline_is_not_begun(director):
     """At 1 token a second, 5 tokens by 4.9 s cannot be had; by 5 s they can."""
     bucket = TokenBucket(10, initial=0, refill_rate=1, on_empty="wait", clock=director)
@@ -91,17 +76,6 @@ def test_a_wait_whose_known_end_lies_past_the_deadline_is_not_begun(director):
     said = waiters(director, bucket, (5, 5.0))
     director.run_until(5)
     assert said == [(5, True, 5.0)]
-
-
-def test_a_wait_whose_end_nobody_knows_is_cut_off_at_the_deadline(director):
-    """Tokens are out and may come back: the wait is begun, and ends at the deadline."""
-    bucket = TokenBucket(5, on_empty="wait", clock=director)
-    assert bucket.acquire(5)
-    said = waiters(director, bucket, (3, 2.75))
-    director.run_until(5)
-    assert said == [(3, False, 2.75)]
-    bucket.release(5)
-    assert bucket.available == 5
 
 
 def test_who_is_interrupted_lets_the_next_one_forward(director):

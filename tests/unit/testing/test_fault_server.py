@@ -9,7 +9,6 @@ from contextlib import closing
 import pytest
 
 from requests_smithy_retry.testing import (
-    WELL,
     Behaviour,
     CloseAfterReply,
     CloseAfterRequest,
@@ -42,12 +41,6 @@ def open_files():
     return set(os.listdir("/proc/self/fd"))
 
 
-def test_it_is_well_without_a_script():
-    """A server without a script answers 200 with a short body."""
-    with FaultServer() as server:
-        assert (200, {"Content-Length": "45"}, WELL.body) == fetch(server)
-
-
 def test_a_client_may_ask_to_close():
     """``Connection: close`` in a request is honoured and repeated in the answer."""
     with FaultServer() as server:
@@ -65,28 +58,10 @@ def test_framings(framing, size):
     assert (201, "b", body) == (status, headers["X-A"], received)
 
 
-def test_own_headers_replace_ours():
-    """A Content-Length given with a reply replaces the computed one; pairs may repeat a name."""
-    with FaultServer(Reply(200, [("content-length", "7"), ("A", "1"), ("A", "2")])) as server:
-        data, _ = exchange(server, b"HEAD / HTTP/1.1\r\nConnection: close\r\n\r\n")
-    assert b"HTTP/1.1 200 OK\r\ncontent-length: 7\r\nA: 1\r\nA: 2\r\nConnection: close\r\n\r\n" == data
-
-
 def test_an_unknown_framing_is_refused():
     """A framing that does not exist is an error that names the allowed ones."""
     with pytest.raises(ValueError, match="framing='chunky': 'length', 'chunked' or 'close' is allowed"):
         Reply(framing="chunky")
-
-
-@pytest.mark.parametrize(
-    ("slow", "least"), [(Reply(delay=0.05), 0.05), (Drip("head", 0.002), 0.07), (Drip("body", 0.002), 0.09)]
-)
-def test_an_answer_can_be_slow(slow, least):
-    """A delay passes before the status, and an interval before each byte of the part that drips."""
-    begin = time.monotonic()
-    with FaultServer(slow) as server:
-        assert 200 == fetch(server)[0]
-        assert time.monotonic() - begin >= least
 
 
 @pytest.mark.parametrize(
@@ -195,13 +170,6 @@ def test_what_is_no_whole_request_is_not_recorded(sent):
             sock.shutdown(socket.SHUT_WR)
             assert b"" == read_to_end(sock)[0]
         assert ([], 1) == (server.requests, server.connections)
-
-
-def test_an_error_in_the_script_is_raised_at_the_end():
-    """An exception of a script's function resets the connection, and comes out of the ``with`` block."""
-    server = FaultServer(lambda _: 1 / 0)
-    with pytest.raises(ZeroDivisionError), server:
-        assert (b"", "rst") == exchange(server)
 
 
 def test_nothing_is_left_after_close():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import pytest
@@ -44,13 +43,3 @@ def test_no_attempt_at_all_is_no_cap() -> None:
     """A cap below 1 is refused."""
     with pytest.raises(ValueError, match="most=0: a whole number of 1 or more is allowed"), cap_attempts(0):
         raise AssertionError
-
-
-def test_it_holds_in_every_thread() -> None:
-    """The switch is the process's, not the context's."""
-    found: list[int] = []
-    with retries_disabled():
-        thread = threading.Thread(target=lambda: found.append(attempts_of()))
-        thread.start()
-        thread.join(10)
-    assert [1] == found

@@ -67,24 +67,6 @@ class TestTheEndOfAProcess:
         assert 460 == self.level_after(redis_server, TAKES)
         assert 420 == self.level_after(redis_server, TAKES + "os._exit(0)")
 
-    def test_of_a_child_of_multiprocessing(self, redis_server: RedisServer) -> None:
-        """Each child has a thread and a connection of its own."""
-        code = """
-import multiprocessing, sys
-from requests_smithy_retry.features.redis import RedisQuota
-bucket = RedisQuota(sys.argv[1])("scope")
-def work():
-    bucket.acquire(100)
-    bucket.release(60)
-if __name__ == "__main__":
-    context = multiprocessing.get_context("fork")
-    for _ in range(2):
-        child = context.Process(target=work)
-        child.start()
-        child.join()
-"""
-        assert 420 == self.level_after(redis_server, code)
-
     def test_a_server_that_is_gone_delays_no_exit(self, own_redis_server: RedisServer) -> None:
         """The process exits in time and without a traceback."""
         code = TAKES + "import signal; os.kill(int(sys.argv[2]), signal.SIGKILL); bucket.acquire(1)"

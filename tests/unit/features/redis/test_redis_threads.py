@@ -11,7 +11,7 @@ import pytest
 
 from requests_smithy_retry.clock import SYSTEM_CLOCK
 from requests_smithy_retry.features import redis as redis_module
-from requests_smithy_retry.features.redis import LOG_PAUSE, PAUSE, Ask, RedisQuota, RedisTokenBucket
+from requests_smithy_retry.features.redis import PAUSE, Ask, RedisQuota, RedisTokenBucket
 from requests_smithy_retry.testing import FakeClock
 
 from .servers import Dictionary
@@ -127,19 +127,6 @@ def test_nobody_waits_for_a_server_that_is_away(
     ] == [record.getMessage() for record in caplog.records]
 
 
-def test_failures_are_logged_once_a_minute(
-    bucket: RedisTokenBucket, client: Dictionary, clock: FakeClock, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A server that comes and goes fills no log."""
-    client.gate = fail
-    for seconds in (0.0, LOG_PAUSE / 2, LOG_PAUSE / 2, 1.0):
-        clock.advance(seconds)
-        bucket.quota.is_away = False
-        bucket.acquire(1)
-    assert 2 == len(caplog.records)
-    assert "hunter2" not in caplog.text
-
-
 def test_without_a_thread_the_call_goes_by_itself(
     bucket: RedisTokenBucket, client: Dictionary, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -203,14 +190,6 @@ def test_a_full_bucket_asks_nobody(bucket: RedisTokenBucket, client: Dictionary)
     bucket.release(14)
     assert bucket.is_full
     assert [[(0.0, 14.0)], [(14.0, 0.0)]] == client.runs
-
-
-def test_nothing_is_forgotten_for_other_processes(bucket: RedisTokenBucket, client: Dictionary) -> None:
-    """They share what this one has spent."""
-    bucket.acquire(14)
-    bucket.renew()
-    bucket.forget()
-    assert (86.0, 1) == (bucket.available, len(client.runs))
 
 
 def test_the_local_bucket_gets_its_own_back(bucket: RedisTokenBucket, client: Dictionary, clock: FakeClock) -> None:
