@@ -15,7 +15,9 @@ from requests_smithy_retry import (
     Outcome,
     RetryAction,
     RetryClassifierPriority,
+    RetryConfig,
     RetryError,
+    SmithyModelClassifier,
     StandardRetryStrategy,
     StopReason,
     Vote,
@@ -278,3 +280,28 @@ def test_somebody_elses_token_may_use_the_name_for_something_of_its_own(said: ob
     assert classification_of(object()) is None
     verdict = Classification(RetryAction.transient_error())
     assert classification_of(SimpleNamespace(classification=verdict)) is verdict
+
+
+NAMES = [
+    "HttpStatusCodeClassifier",
+    "IdempotencyKeyClassifier",
+    "UsedUpLimitClassifier",
+    "AwsErrorCodeClassifier",
+    "ServerVerdictClassifier",
+    "SmithyModelClassifier",
+    "ModeledAsRetryableClassifier",
+    "TransientErrorClassifier",
+]
+
+
+def test_the_set_is_in_the_order_of_the_contract() -> None:
+    """The defaults go from the widest net to the narrowest; a model's has its place among them."""
+    assert [item.name for item in default_classifiers()] == [name for name in NAMES if "Smithy" not in name]
+    full = in_order([SmithyModelClassifier([]), *default_classifiers()])
+    assert [item.name for item in full] == NAMES
+
+
+def test_the_set_is_made_as_the_config_wants_it() -> None:
+    """The built-in classifiers have the config's statuses."""
+    items = {item.name: item for item in default_classifiers(RetryConfig(retry_status_codes=[418]))}
+    assert items["HttpStatusCodeClassifier"].codes == {418}

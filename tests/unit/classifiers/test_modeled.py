@@ -15,6 +15,7 @@ from requests_smithy_retry import (
     ModeledAsRetryableClassifier,
     Outcome,
     RetryAction,
+    RetryForbidden,
     RetryReason,
 )
 from tests.support import scripted, send
@@ -179,3 +180,10 @@ def test_a_floor_may_be_any_number_of_seconds(after: object, floor: float | None
     assert indicated(ErrorKind.TRANSIENT, floor) == ModeledAsRetryableClassifier().classify_retry(
         Outcome(error=Info(True, after)), NOTHING
     )
+
+
+@pytest.mark.parametrize("fault", [None, "server", "client"])
+def test_an_error_that_is_not_safe_forbids(fault: Any) -> None:
+    """The classifier forbids a retry with every ``fault``: the server's, the client's or unknown."""
+    verdict = ModeledAsRetryableClassifier().classify_retry(Outcome(error=Info(False, fault=fault)), NOTHING)
+    assert verdict == RetryForbidden("Info says that a retry is not safe")

@@ -15,7 +15,7 @@ from requests_smithy_retry.features.addresses import (
     AddressFault,
     AddressMemory,
 )
-from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.testing import FakeClock
 from requests_smithy_retry.wire.peers import NoMemory, Peer
 from requests_smithy_retry.wire.state import AttemptState, reached
 

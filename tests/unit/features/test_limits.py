@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
-from requests_smithy_retry.clock import SystemClock, wait_in
+from requests_smithy_retry import SystemClock
+from requests_smithy_retry.clock import wait_in
 from requests_smithy_retry.core.steps import Wait
 from requests_smithy_retry.features import rate_limits
 from requests_smithy_retry.features.rate_limits import Users

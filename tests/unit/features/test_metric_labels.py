@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 import requests
 
-from requests_smithy_retry import RetryAdapter, StandardRetryStrategy, TokenBucket
+from requests_smithy_retry import AfterAttempt, ObservedOperation, RetryAdapter, StandardRetryStrategy, TokenBucket
 from requests_smithy_retry.features.telemetry import Bounded, Labels, QuotaLevels
-from requests_smithy_retry.observing.events import AfterAttempt, ObservedOperation
 from tests.support import prepare
 
 

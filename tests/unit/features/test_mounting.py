@@ -12,11 +12,12 @@ from urllib3.util.retry import Retry
 from requests_smithy_retry import (
     RetryAdapter,
     RetryConfigWarning,
+    RetryError,
     SimpleRetryStrategy,
+    StopReason,
     install,
     uninstall,
 )
-from requests_smithy_retry.errors import RetryError, StopReason
 from requests_smithy_retry.features.everywhere.installation import Told, install_later
 from requests_smithy_retry.testing import FaultServer, Reply
 

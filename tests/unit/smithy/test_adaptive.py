@@ -17,7 +17,7 @@ from requests_smithy_retry import (
     classifier,
     retry_history,
 )
-from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.testing import FakeClock
 from tests.support import URL, Reply, scripted
 from tests.unit.core.test_strategy import in_context, response
 

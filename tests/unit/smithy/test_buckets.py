@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from requests_smithy_retry import TokenBucket
+from requests_smithy_retry import ErrorKind, RetryReason, TokenBucket
 from requests_smithy_retry.checks import safe_repr
-from requests_smithy_retry.classifiers.actions import ErrorKind, RetryReason
 from requests_smithy_retry.clock import drive
 from requests_smithy_retry.core.line import Failure, Standing, Terms
 from requests_smithy_retry.smithy.buckets import InLine, PricedQuota
-from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.testing import FakeClock
 
 
 @pytest.mark.parametrize("amount", [-1, -0.5, math.nan, -math.inf, math.inf, 10**400, "1", None, True])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from requests_smithy_retry.classifiers.actions import ErrorKind, RetryAction
+from requests_smithy_retry import ErrorKind, RetryAction
 from requests_smithy_retry.smithy import IdempotencyToken, SmithyModel, SmithyModelError, TokenLocation
 
 from .asts import HERE, error, every_model, operation, service

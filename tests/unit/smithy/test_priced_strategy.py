@@ -10,7 +10,7 @@ from requests_smithy_retry import (
     TokenBucket,
     TokenBucketSnapshot,
 )
-from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.testing import FakeClock
 from tests.support import read_timeout, reset_error
 from tests.unit.core.test_strategy import Safe, in_context, refresh, refusal, response
 
@@ -121,3 +121,11 @@ def test_a_bucket_of_ones_own_is_told_of_everything():
     )
     of.record_success(token=token)
     assert [1, 5] == bucket.released
+
+
+def test_a_refusal_costs_nothing():
+    """After a refusal for any reason, the bucket is as before (contract 2.6)."""
+    of = strategy(max_attempts=2, max_retry_after=1)
+    for error in (KeyError(), Safe(safe=False), Safe(retry_after=5), in_context(deadline=0.0)):
+        refusal(of, begin(of), error)
+    assert 500 == of.bucket("a").available

@@ -14,8 +14,14 @@ from hypothesis import strategies as st
 
 from requests_smithy_retry import ClientRateLimiter, RateLimiterSettings, SystemClock
 from requests_smithy_retry.clock import wait_in
-from requests_smithy_retry.smithy.rate_limiter import FORGET_AFTER, UntilPermitted, rate_after_success
-from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.smithy.rate_limiter import (
+    FORGET_AFTER,
+    RateClocker,
+    UntilPermitted,
+    rate_after_success,
+    recovery_time,
+)
+from requests_smithy_retry.testing import FakeClock
 from tests.spec_files import adaptive_vectors
 from tests.unit.core.director import Director
 
@@ -236,3 +242,110 @@ def test_it_says_of_itself_what_it_does(limiter):
     assert repr(limiter) == "<ClientRateLimiter measuring>"
     limiter.record_response(throttled=True)
     assert repr(limiter) == "<ClientRateLimiter 0.5/s, 0 of 1>"
+
+
+def test_one_attempt_takes_one_permit_and_only_when_granted(clock):
+    """Being told to wait deducts nothing."""
+    limiter = throttled_at(10, clock)
+    clock.advance(10)
+    full = limiter.snapshot().capacity
+    assert limiter.try_acquire() is None
+    assert limiter.snapshot().capacity == full - 1
+    while limiter.try_acquire() is None:
+        pass
+    left = limiter.snapshot().capacity
+    assert limiter.try_acquire() is not None
+    assert limiter.snapshot().capacity == left >= 0
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["ok", "throttled", "ask", "rest"]), st.floats(0, 3)), max_size=80))
+def test_capacity_stays_between_nothing_and_its_maximum(steps):
+    """The capacity stays in its range, and the rate at or above the least, for any sequence of events."""
+    clock = FakeClock()
+    limiter = ClientRateLimiter(clock=clock)
+    for what, seconds in steps:
+        clock.advance(seconds)
+        if what == "ask":
+            limiter.try_acquire()
+        elif what == "rest":
+            # Rounding may leave a wait of one tick of the clock; never a third one.
+            for _ in range(3):
+                wait = limiter.try_acquire()
+                if wait is None:
+                    break
+                wait.rest(clock)
+            else:
+                raise AssertionError(f"still to wait: {wait.seconds} s")
+        else:
+            limiter.record_response(throttled=what == "throttled")
+        view = limiter.snapshot()
+        assert 0 <= view.capacity <= view.max_capacity
+        assert view.max_capacity >= 1
+        assert view.fill_rate >= 0.5 or not view.enabled
+
+
+SUCCESS, BETAS = adaptive_vectors()["cubic"]
+GIVEN = SUCCESS["given"]
+RATES = st.floats(0.5, 10_000)
+
+
+@pytest.mark.parametrize("case", SUCCESS["cases"], ids=lambda case: f"at {case['timestamp']}")
+def test_the_rate_after_successes_is_the_published_one(case):
+    """The rate agrees with each row of the published table."""
+    rate = rate_after_success(
+        case["timestamp"], last_max_rate=GIVEN["last_max_rate"], last_throttle=GIVEN["last_throttle_time"]
+    )
+    assert rate == pytest.approx(case["calculated_rate"], rel=1e-9)
+
+
+def test_the_time_to_recover_is_the_published_one():
+    """K of 10 and of 8 per second."""
+    first, second, _ = BETAS["rows"]
+    assert recovery_time(first["w_max"]) == pytest.approx(first["k"])
+    assert recovery_time(second["w_max"]) == pytest.approx(second["k"])
+
+
+@given(RATES, st.floats(0, 100), st.floats(0, 100))
+def test_the_curve_never_falls(rate, one, other):
+    """The rate never falls with time."""
+    early, late = sorted((one, other))
+    assert rate_after_success(early, last_max_rate=rate, last_throttle=0.0) <= rate_after_success(
+        late, last_max_rate=rate, last_throttle=0.0
+    )
+
+
+ROWS = adaptive_vectors()["rate_clocker"]
+
+
+def test_one_response_in_the_first_second_measures_the_smoothed_rate():
+    """The first time is that of the clocker's making."""
+    made, response = ROWS[0]["times"]
+    assert RateClocker(made).record(response) == pytest.approx(ROWS[0]["measured"])
+
+
+def test_nothing_is_measured_before_the_first_interval_is_over():
+    """Five responses within half a second measure 0, the sixth at its end measures all six."""
+    clocker = RateClocker(0.0)
+    assert [clocker.record(now) for now in ROWS[1]["times"]] == [ROWS[1]["measured"]] * 5
+    assert clocker.record(ROWS[1]["then"]) == pytest.approx(ROWS[1]["measured_then"])
+
+
+def test_the_interval_and_the_smoothing_are_connected():
+    """Changing either changes the result."""
+    assert RateClocker(0.0, interval=2.0).record(1.0) == 0.0
+    assert RateClocker(0.0, smoothing=0.5).record(1.0) == 0.5
+
+
+def test_it_begins_within_an_interval_of_the_clock():
+    """Made at 10.3 s, its first interval is the one from 10 to 10.5 s."""
+    clocker = RateClocker(10.3)
+    assert [0.0, 1.6] == [clocker.record(10.49), clocker.record(10.5) / 2]
+
+
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=50))
+def test_the_rate_is_never_negative_nor_above_what_one_interval_could_hold(times):
+    """For any sequence of responses, the rate stays between 0 and all of them in one interval."""
+    clocker = RateClocker(0.0)
+    for now in sorted(times):
+        assert 0 <= clocker.record(now) <= len(times) / 0.5

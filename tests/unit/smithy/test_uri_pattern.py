@@ -4,8 +4,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from requests_smithy_retry.smithy import UriPattern
 from requests_smithy_retry.smithy.protocols import parameters, path_segments, split_target
-from requests_smithy_retry.smithy.uri_pattern import Label, UriPattern, UriTable
+from requests_smithy_retry.smithy.uri_pattern import Label, UriTable
 
 
 def table(*patterns):

@@ -14,7 +14,7 @@ from requests_smithy_retry.clock import wait_in
 from requests_smithy_retry.core.line import Failure, Standing, Terms
 from requests_smithy_retry.core.steps import Join, Refused
 from requests_smithy_retry.smithy.buckets import Loan, PricedQuota
-from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.testing import FakeClock
 from tests.unit.core.director import GIVE_UP, PAUSE, Director
 from tests.unit.core.test_strategy import Safe, in_context, refresh
 

@@ -7,7 +7,7 @@ import pickle
 
 import pytest
 
-from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.testing import FakeClock
 
 pytestmark = pytest.mark.real_time
 
