@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import requests
+import urllib3.exceptions
 from hypothesis import given
 from hypothesis import strategies as st
 
