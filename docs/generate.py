@@ -36,10 +36,8 @@ def options_table() -> str:
 
 def operation_options_table() -> str:
     """Tabulate the options that ``retry_options`` takes."""
-    lines = ["| option | allowed | meaning |", "| --- | --- | --- |"]
-    lines += [
-        f"| `{name}` | {_cell(item.allowed)} | {_cell(item.meaning)} |" for name, item in OPERATION_OPTIONS.items()
-    ]
+    lines = ["| option | meaning |", "| --- | --- |"]
+    lines += [f"| `{name}` | {_cell(item.meaning)} |" for name, item in OPERATION_OPTIONS.items()]
     return "\n".join(lines)
 
 
@@ -67,24 +65,16 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     **{
         (page, name): from_module(module, name)
         for module, page, name in (
-            ("reference_tables", "reference/api.md", "names"),
             ("reference_tables", "reference/environment.md", "aws"),
             ("reference_tables", "reference/environment.md", "environment"),
-            ("reference_tables", "reference/exceptions.md", "exceptions"),
             ("reference_tables", "reference/exceptions.md", "stop-reasons"),
             ("outward_tables", "reference/command-line.md", "commands"),
             ("outward_tables", "howto/observe-retries.md", "log-records"),
-            ("outward_tables", "howto/observe-retries.md", "otel-metrics"),
-            ("outward_tables", "howto/observe-retries.md", "prometheus-metrics"),
-            ("wire_tables", "reference/exceptions.md", "raised-by-fault"),
-            ("measured", "howto/riding-out-an-outage.md", "short-outages"),
+            ("outward_tables", "howto/observe-retries.md", "metrics"),
             ("measured", "howto/riding-out-an-outage.md", "weak-corners"),
             *(("measured", "explanation/benchmarks.md", name) for name in ("results", "not-best", "machine")),
             *(("measured", "../README.md", name) for name in ("outage-caption", "outage-success", "overhead-sentence")),
-            *(
-                ("sdk_tables", "howto/sdks.md", name)
-                for name in ("sdks-totals", "sdks-nothing", "sdks-line", "sdks-troubles")
-            ),
+            *(("sdk_tables", "howto/sdks.md", name) for name in ("sdks-totals", "sdks")),
         )
     },
     ("reference/options.md", "options"): options_table,

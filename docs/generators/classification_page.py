@@ -25,13 +25,11 @@ from requests_smithy_retry.wire.state import this_thread
 URL = "https://api.example.com/things"
 HEAD = """# Classification of every outcome
 
-This page is generated from the code by `python docs/generate.py`; a test holds that it is up to date.
-Each row was sent through a `RetryAdapter` with default classifiers and without a quota.
+`python docs/generate.py` makes this page: it sends each outcome through a `RetryAdapter` with the default classifiers.
 
-- *verdict*: what the default classifiers say. A **request fault** is never classified nor retried.
-- *GET*, *POST*: whether it is sent again. A POST is, where no byte of it can have been written; that is seen on the
-  connection, so the classes by themselves, in the last table, count as written.
-- *POST with a key*: it carries an `Idempotency-Key`.
+- A **request fault** is never classified nor retried. *No opinion*: no classifier asks for a retry.
+- A POST is sent again where the server says that it did nothing, where no byte of it can have been written, or with an
+  `Idempotency-Key`. Why it is not in the other cases: [the resend rule](../howto/resend-post.md#the-resend-rule).
 
 """
 
@@ -96,7 +94,7 @@ def _verdict(history: Any) -> str:
             return "forbidden"
         if isinstance(vote.action, RetryIndicated):
             timeout = ", a timeout" if vote.action.reason.timeout else ""
-            return f"{vote.action.reason.kind.value}{timeout} ({vote.classifier})"
+            return f"{vote.action.reason.kind.value}{timeout}"
     return "success" if history.stop_reason is StopReason.SUCCESS else "no opinion"
 
 
@@ -177,18 +175,26 @@ def wrapped() -> dict[str, Exception]:
 
 def yes(flag: bool) -> str:
     """A cell of the table."""
-    return "sent again" if flag else "—"
+    return "again" if flag else "—"
 
 
 def exception_rows(named: Iterator[tuple[str, Exception]]) -> list[str]:
     """One row for each exception."""
     rows = []
     for name, error in named:
-        again, verdict, why = outcome_of(error, "GET")
-        post = outcome_of(error, "POST")
-        reason = why if not again else "" if post[0] else post[2]
-        rows.append(f"| {name} | {verdict} | {yes(again)} | {yes(post[0])} | {reason} |")
+        again, verdict, _ = outcome_of(error, "GET")
+        rows.append(f"| {name} | {verdict} | {yes(again)} | {yes(outcome_of(error, 'POST')[0])} |")
     return rows
+
+
+def class_rows() -> list[str]:
+    """One item for each fate, with the classes that have it."""
+    fates: dict[str, list[str]] = {}
+    for name, cls in exception_classes():
+        (again, verdict, _), (post, _, _) = outcome_of(sample(cls), "GET"), outcome_of(sample(cls), "POST")
+        sent = ", GET and POST sent again" if post else ", GET sent again" if again else ""
+        fates.setdefault(verdict + sent, []).append(f"`{name}`")
+    return [f"- {fate}: {', '.join(names)}" for fate, names in fates.items()]
 
 
 def status_rows() -> list[str]:
@@ -201,8 +207,7 @@ def status_rows() -> list[str]:
             outcome_of(status, "POST", keyed=True),
         )
         verdict = get[1] if keyed[1] == get[1] else f"{get[1]}; with a key: {keyed[1]}"
-        reason = post[2] if get[0] and not post[0] else keyed[2] if keyed[1] == "forbidden" else ""
-        fate = (verdict, yes(get[0]), yes(post[0]), yes(keyed[0]), reason)
+        fate = (verdict, yes(get[0]), yes(post[0]), yes(keyed[0]))
         if fates and fates[-1][1] == fate:
             fates[-1][0].append(status)
         else:
@@ -223,17 +228,16 @@ def word_rows() -> list[str]:
 
 def build() -> str:
     """The page."""
-    head = "| --- | --- | --- | --- | --- |"
     parts: list[Callable[[], list[str]]] = [
-        lambda: ["## Statuses\n", "| status | verdict | GET | POST | POST with a key | why not |", f"{head} --- |"],
+        lambda: ["## Statuses\n", "| status | verdict | GET | POST | POST with a key |", "| --- | --- | --- | --- | --- |"],
         status_rows,
         lambda: [f"\n## A server's own word\n\n{WORD}\n", "| header | GET: 400 | GET: 503 | POST: 503 | by |", head],
         word_rows,
         lambda: ["\n## Faults of the wire, as `requests` raises them\n"],
-        lambda: ["| outcome | verdict | GET | POST | why not |", head],
+        lambda: ["| outcome | verdict | GET | POST |", "| --- | --- | --- | --- |"],
         lambda: exception_rows(iter(wrapped().items())),
-        lambda: ["\n## Every exception class by itself\n", "A wrapper is judged by its cause; here it has no cause.\n"],
-        lambda: ["| class | verdict | GET | POST | why not |", head],
-        lambda: exception_rows((f"`{name}`", sample(cls)) for name, cls in exception_classes()),
+        lambda: ["\n## Every exception class by itself\n"],
+        lambda: ["A wrapper is judged by its cause; here it has none, and the request counts as written.\n"],
+        class_rows,
     ]
     return HEAD + "\n".join(line for part in parts for line in part()) + "\n"

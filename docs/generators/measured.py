@@ -231,7 +231,6 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "results": results_table,
     "not-best": not_best,
     "machine": machine,
-    "short-outages": _waiting("short"),
     "weak-corners": _waiting("weak"),
 }
 """By name of the block."""

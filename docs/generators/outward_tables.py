@@ -39,40 +39,42 @@ def log_records() -> str:
     kinds: dict[str, logging.LogRecord] = {}
     for record in handler.records:
         kinds.setdefault(record.msg, record)
+    fields: dict[str, None] = {}
     for record in sorted(kinds.values(), key=lambda record: record.levelno):
-        fields = ", ".join(f"`{name}`" for name in vars(record) if name.startswith("retry_"))
-        rows.append((record.levelname, f"`{record.getMessage()}`", fields))
-    return table(("level", "message", "in the record besides"), rows)
+        fields.update(dict.fromkeys(f"`{name}`" for name in vars(record) if name.startswith("retry_")))
+        rows.append((record.levelname, f"`{record.getMessage()}`"))
+    return f"{table(('level', 'message'), rows)}\n\nIn the records besides, where known: {', '.join(fields)}."
 
 
-def prometheus_metrics() -> str:
-    """List the metrics that a PrometheusListener registers."""
+def metrics() -> str:
+    """List the metrics of a PrometheusListener, each beside the instrument of an OpenTelemetryListener that counts the same."""
     from prometheus_client import CollectorRegistry
 
     from requests_smithy_retry.prometheus import PrometheusListener
 
-    registry = CollectorRegistry()
+    registry, instruments = CollectorRegistry(), otel_instruments()
     PrometheusListener(registry=registry)
     rows = []
     for collector in list(registry._collector_to_names):
         for family in collector.describe():
             name = f"{family.name}_total" if family.type == "counter" else family.name
             labels = getattr(collector, "_labelnames", ("scope",))
-            rows.append((f"`{name}`", family.type, family.documentation, ", ".join(f"`{item}`" for item in labels)))
-    return table(("metric", "type", "what it counts", "labels"), rows)
+            said = ", ".join(f"`{item}`" for item in labels)
+            rows.append((f"`{name}`", instruments.pop(family.documentation), family.type, family.documentation, said))
+    assert not instruments, instruments
+    return table(("Prometheus", "OpenTelemetry", "type", "what it counts", "labels"), rows)
 
 
-def otel_metrics() -> str:
-    """List the instruments that an OpenTelemetryListener creates."""
+def otel_instruments() -> dict[str, str]:
+    """The names of the instruments that an OpenTelemetryListener creates, by what they count."""
     from requests_smithy_retry.otel import OpenTelemetryListener
 
-    rows: list[tuple[str, ...]] = []
+    names: dict[str, str] = {}
 
     class Meter:
         def __getattr__(self, kind: str) -> Any:
             def create(name: str, *rest: Any) -> Any:
-                unit, said = rest[-2:]
-                rows.append((f"`{name}`", kind.removeprefix("create_").replace("_", " "), f"`{unit}`", said))
+                names[rest[-1]] = f"`{name}`"
 
             return create
 
@@ -81,7 +83,7 @@ def otel_metrics() -> str:
             return Meter()
 
     OpenTelemetryListener(meter_provider=Provider())
-    return table(("metric", "type", "unit", "what it counts"), rows)
+    return names
 
 
 def commands() -> str:
@@ -106,7 +108,6 @@ def commands() -> str:
 BLOCKS: dict[str, Callable[[], str]] = {
     "commands": commands,
     "log-records": log_records,
-    "otel-metrics": otel_metrics,
-    "prometheus-metrics": prometheus_metrics,
+    "metrics": metrics,
 }
 """By name of the block."""

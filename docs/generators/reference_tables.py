@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import inspect
 import itertools
-import pkgutil
 import re
+import shlex
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
-import requests_smithy_retry
 from requests_smithy_retry import StopReason
 from requests_smithy_retry import errors as stop_reason
 from requests_smithy_retry.config.options import Option
@@ -22,8 +19,6 @@ from requests_smithy_retry.core.caller_errors import EXHAUSTED
 from requests_smithy_retry.observing.log import QUIET_ENDINGS
 from requests_smithy_retry.smithy.aws import KEYS
 from requests_smithy_retry.smithy.aws import VARIABLES as AWS_VARIABLES
-
-API = Path(__file__).parents[1] / "reference" / "api"
 
 EXAMPLES = {
     "mode": "adaptive",
@@ -49,16 +44,6 @@ EXAMPLES = {
 }
 """Examples by option, where one says more than :func:`example_of` can guess."""
 
-INNER = {
-    "core.replay.BodyChanged": "the caller gets requests' UnrewindableBodyError",
-    "checks.Refused": "the caller gets RetryConfigError",
-    "wire.resolving.Late": "the caller gets ConnectTimeout",
-    "wire.resolving.Stuck": "the caller gets ConnectTimeout",
-    "smithy.policy.DirectedError": "told to a strategy, never raised",
-}
-"""Classes that never leave the package, with what comes of them."""
-
-
 def cell(text: str) -> str:
     """Text that keeps within one cell."""
     return text.replace("|", "\\|")
@@ -74,30 +59,6 @@ def from_docstring(text: str) -> str:
     """A docstring's reST as one line of Markdown."""
     text = re.sub(r":[a-z]+:`~?([^`]+)`", lambda match: f"`{match[1].removeprefix('requests_smithy_retry.')}`", text)
     return cell(" ".join(text.replace("``", "`").split()))
-
-
-def summary(item: Any) -> str:
-    """The first paragraph of a docstring."""
-    return from_docstring((inspect.getdoc(item) or "").partition("\n\n")[0])
-
-
-def names() -> str:
-    """Every name of the package and of the testing kit, by page, in the order of the page."""
-    parts = []
-    index = (API.parent / "api.md").read_text(encoding="utf-8")
-    for slug in [*re.findall(r"^api/(\w+)$", index, re.MULTILINE), "../exceptions"]:
-        text = (API / f"{slug}.md").read_text(encoding="utf-8")
-        title = text.partition("\n")[0].removeprefix("# ")
-        rows = []
-        for kind, target in re.findall(r"^\.\. auto(class|exception|function|data):: ([\w.]+)", text, re.MULTILINE):
-            module, _, name = target.rpartition(".")
-            if module not in ("requests_smithy_retry", "requests_smithy_retry.testing"):
-                continue
-            said = "" if kind == "data" else summary(getattr(importlib.import_module(module), name))
-            role = "func" if kind == "function" else "obj"
-            rows.append((f"{{py:{role}}}`{name} <{target}>`", said or "a constant"))
-        parts.append(f"### {title}\n\n{table(('name', 'what it is'), rows)}")
-    return "\n\n".join(parts)
 
 
 def default_cell(option: Option) -> str:
@@ -122,12 +83,9 @@ def example_of(name: str) -> str:
 
 
 def environment() -> str:
-    """Each variable of :data:`VARIABLES`."""
-    rows = []
-    for variable, name in VARIABLES.items():
-        allowed = cell(OPTIONS[name].allowed.rstrip(","))
-        rows.append((f"`{variable}`<br>`{name}`", allowed, default_cell(OPTIONS[name]), f"`{example_of(name)}`"))
-    return table(("variable, option", "form", "default", "example"), rows)
+    """Each variable of :data:`VARIABLES`, with a value."""
+    lines = [f"{variable}={shlex.quote(example_of(name))}" for variable, name in VARIABLES.items()]
+    return "\n".join(("```sh", *lines, "```"))
 
 
 def aws() -> str:
@@ -163,40 +121,9 @@ def stop_reasons() -> str:
     return table(("name", "phrase and meaning", "the caller gets", "gives up"), rows)
 
 
-def own_exceptions() -> dict[str, type[BaseException]]:
-    """Every exception class of the package but those of the command line and the testing kit, by its full name."""
-    found = {}
-    for info in pkgutil.walk_packages(requests_smithy_retry.__path__, "requests_smithy_retry."):
-        if re.search(r"\.(__main__|cli|testing)\b", info.name):
-            continue
-        try:
-            module = importlib.import_module(info.name)
-        except ImportError:  # an extra that is not installed
-            continue
-        for name, cls in vars(module).items():
-            own = inspect.isclass(cls) and cls.__module__ == info.name and not name.startswith("_")
-            if own and issubclass(cls, BaseException):
-                public = name in requests_smithy_retry.__all__
-                found[f"{'requests_smithy_retry' if public else info.name}.{name}"] = cls
-    return found
-
-
-def exceptions() -> str:
-    """Each class: its bases, what it says of itself, what it carries."""
-    rows = []
-    for full, cls in sorted(own_exceptions().items(), key=lambda item: item[1].__name__):
-        if full.removeprefix("requests_smithy_retry.") not in INNER:
-            bases = ", ".join(f"`{base.__name__}`" for base in cls.__bases__)
-            has = re.findall(r"^        self\.(\w+)(?:: [^=]+)? =", inspect.getsource(cls), re.MULTILINE)
-            rows.append((f"`{cls.__name__}`", bases, summary(cls), ", ".join(f"`.{name}`" for name in has) or "-"))
-    return table(("class", "bases", "when", "carries"), rows)
-
-
 BLOCKS: dict[str, Callable[[], str]] = {
     "aws": aws,
     "environment": environment,
-    "exceptions": exceptions,
-    "names": names,
     "stop-reasons": stop_reasons,
 }
 """By name of the block."""

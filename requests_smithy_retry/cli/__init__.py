@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             raise
         sys.stderr.write(
             f"{PROGRAM}: the command line needs {missing!r}, which is not installed; "
-            f'install it with: {sys.executable} -m pip install "requests-smithy-retry[cli]"\n'
+            f"install it with: {sys.executable} -m pip install click rich\n"
         )
         sys.exit(2)
     group.main(given, prog_name=PROGRAM)

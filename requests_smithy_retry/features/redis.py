@@ -156,7 +156,7 @@ class RedisQuota(FreshCopies):
         if not isinstance(self._server, str):
             return ""
         if find_spec("redis") is None:
-            return "a quota on Redis needs redis-py 5 or later: pip install 'requests-smithy-retry[redis]'"
+            return "a quota on Redis needs redis-py 5 or later: pip install redis"
         try:
             self._made_client().connection_pool.make_connection()
         except Exception as error:

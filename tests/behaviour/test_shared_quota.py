@@ -193,9 +193,9 @@ def test_a_query_that_redis_py_refuses_is_told_when_the_adapter_is_made(query: s
 
 
 def test_without_redis_py_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The extra is named, when the adapter is made."""
+    """The library is named, when the adapter is made."""
     monkeypatch.setitem(sys.modules, "redis", None)
-    with pytest.raises(RetryConfigError, match=r"requests-smithy-retry\[redis\]") as error:
+    with pytest.raises(RetryConfigError, match="pip install redis") as error:
         mount(requests.Session(), quota=DEAD)
     assert error.value.__context__ is None
 

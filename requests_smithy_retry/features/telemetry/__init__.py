@@ -69,9 +69,8 @@ class Telemetry:
                 continue
             try:
                 listener = getattr(import_module(f".{kind}", __name__), name)
-            except ImportError:
-                extra = f"{kind!r} needs the extra of this name: pip install 'requests-smithy-retry[{kind}]'"
-                raise RetryConfigError("telemetry", kinds, source, extra) from None
+            except ImportError as error:  # which says what to install
+                raise RetryConfigError("telemetry", kinds, source, str(error)) from None
             if not any(isinstance(item, listener) for item in given):
                 try:
                     yield self._made_once(kind, listener)

@@ -16,7 +16,7 @@ try:
     from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
     from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvider
 except ImportError as _error:
-    _missing = "OpenTelemetryListener needs opentelemetry-api: pip install 'requests-smithy-retry[otel]'"
+    _missing = "OpenTelemetryListener needs opentelemetry-api: pip install opentelemetry-api"
     raise ImportError(_missing, name=_error.name) from _error
 
 from ...observing.events import (

@@ -14,7 +14,7 @@ try:
     from prometheus_client.core import GaugeMetricFamily
     from prometheus_client.registry import Collector
 except ImportError as _error:
-    _missing = "PrometheusListener needs prometheus-client: pip install 'requests-smithy-retry[prometheus]'"
+    _missing = "PrometheusListener needs prometheus-client: pip install prometheus-client"
     raise ImportError(_missing, name=_error.name) from _error
 
 from ...observing.events import AfterAttempt, GaveUp, ObservedOperation, RetryScheduled, Succeeded, Throttled

@@ -257,8 +257,8 @@ def test_every_year_is_a_moment():
 
 
 @pytest.mark.parametrize("name", [AMZ_HEADER, *MILLISECOND_HEADERS, "retry-after"])
-@pytest.mark.parametrize("page", ["explanation/contract.md", "reference/glossary.md", "howto/move-from-botocore.md"])
+@pytest.mark.parametrize("page", ["explanation/contract.md", "reference/glossary.md"])
 def test_each_header_is_read_and_documented(page, name):
-    """Each header gives a hint by itself; the contract, the glossary and the comparison with botocore name it."""
+    """Each header gives a hint by itself; the contract and the glossary name it."""
     assert name == read_hint({name: "2"}, wall=WALL).source
     assert f"`{name}`" in (DOCS / page).read_text(encoding="utf-8").replace("`Retry-After`", "`retry-after`")
