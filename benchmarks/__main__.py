@@ -33,6 +33,7 @@ PARTS: dict[str, tuple[str, float]] = {
     "rate-limits": ("rate_limits", 900),
     "outages": ("outage_loopback", 720),
     "picture": ("outage_picture --draw", 200),
+    "web-service": ("web_service", 400),
     "waiting": ("outage_tables --table short --table weak --seeds 3", 900),
 }
 """By name: the module with its arguments, and the seconds after which it is ended."""

@@ -90,6 +90,7 @@ if TYPE_CHECKING:
         retry_history as retry_history,
     )
     from .observing.listeners import RetryListener as RetryListener
+    from .observing.summary import RetrySummary as RetrySummary, retry_summary as retry_summary
     from .smithy.adaptive import AdaptiveRetryStrategy as AdaptiveRetryStrategy
     from .smithy.aws import AwsErrorCodeClassifier as AwsErrorCodeClassifier, SdkHeaders as SdkHeaders
     from .smithy.buckets import TokenBucket as TokenBucket
@@ -135,6 +136,7 @@ else:  # pragma: no branch - a type checker would accept any name
         " RetryScheduled Succeeded Throttled",
         "observing.history": "AttemptRecord RetryHistory retry_history",
         "observing.listeners": "RetryListener",
+        "observing.summary": "RetrySummary retry_summary",
         "smithy.adaptive": "AdaptiveRetryStrategy",
         "smithy.aws": "AwsErrorCodeClassifier SdkHeaders",
         "smithy.buckets": "TokenBucket",

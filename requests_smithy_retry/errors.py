@@ -108,6 +108,10 @@ class StopReason(enum.Enum):
     only :func:`~requests_smithy_retry.testing.watched_attempts` records a history."""
 
 
+QUIET_ENDINGS = frozenset({StopReason.SUCCESS, StopReason.NOT_RETRYABLE, StopReason.REQUEST_FAULT, StopReason.DISABLED})
+"""The stop reasons that are not giving up, because no retry was indicated."""
+
+
 class RetryError(Exception):
     """Raised by a strategy that refuses another attempt (contract 1).
 

@@ -229,7 +229,11 @@ def word_rows() -> list[str]:
 def build() -> str:
     """The page."""
     parts: list[Callable[[], list[str]]] = [
-        lambda: ["## Statuses\n", "| status | verdict | GET | POST | POST with a key |", "| --- | --- | --- | --- | --- |"],
+        lambda: [
+            "## Statuses\n",
+            "| status | verdict | GET | POST | POST with a key |",
+            "| --- | --- | --- | --- | --- |",
+        ],
         status_rows,
         lambda: [f"\n## A server's own word\n\n{WORD}\n", "| header | GET: 400 | GET: 503 | POST: 503 | by |", head],
         word_rows,

@@ -34,6 +34,10 @@ NAMES = {
 """How a row is called in prose, where its own name does not say it."""
 
 
+WEB = {"in it": "ok in it, %", "else": "ok before and after, %", "p99": "p99, s", "requests": "upstream requests"}
+"""What of a web service is shown, and its title."""
+
+
 def document(name: str) -> dict[str, Any]:
     """Return one part's document."""
     found: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
@@ -214,6 +218,15 @@ def _outlived() -> Iterator[tuple[str, str, str]]:
                 yield f"{trouble}: success {words}", f"{rows[best][key]:.0f} % with {best}", ", ".join(behind)
 
 
+def web_service() -> str:
+    """Tabulate what the users of a web service see in an outage."""
+    rows = []
+    for way, by in result("web-service").items():
+        cells = (" / ".join(f"{by[fault][name]:g}" for fault in ("503", "silence")) for name in WEB)
+        rows.append((way, *cells))
+    return table(("an outage by 503 / by silence", *WEB.values()), rows)
+
+
 def _waiting(name: str) -> Callable[[], str]:
     """A table that the simulation of waiting made."""
 
@@ -225,6 +238,7 @@ def _waiting(name: str) -> Callable[[], str]:
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
+    "web-service": web_service,
     "overhead-sentence": overhead_sentence,
     "outage-caption": outage_caption,
     "outage-success": outage_success,

@@ -47,7 +47,7 @@ def log_records() -> str:
 
 
 def metrics() -> str:
-    """List the metrics of a PrometheusListener, each beside the instrument of an OpenTelemetryListener that counts the same."""
+    """List the metrics of a PrometheusListener, each beside the OpenTelemetry instrument that counts the same."""
     from prometheus_client import CollectorRegistry
 
     from requests_smithy_retry.prometheus import PrometheusListener

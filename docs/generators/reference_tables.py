@@ -16,7 +16,7 @@ from requests_smithy_retry.config.options import Option
 from requests_smithy_retry.config.retry_config import OPTIONS
 from requests_smithy_retry.config.sources import VARIABLES, parse_text
 from requests_smithy_retry.core.caller_errors import EXHAUSTED
-from requests_smithy_retry.observing.log import QUIET_ENDINGS
+from requests_smithy_retry.errors import QUIET_ENDINGS
 from requests_smithy_retry.smithy.aws import KEYS
 from requests_smithy_retry.smithy.aws import VARIABLES as AWS_VARIABLES
 
@@ -43,6 +43,7 @@ EXAMPLES = {
     "aws_config": "my-profile",
 }
 """Examples by option, where one says more than :func:`example_of` can guess."""
+
 
 def cell(text: str) -> str:
     """Text that keeps within one cell."""

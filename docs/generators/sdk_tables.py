@@ -26,7 +26,7 @@ def _code(line: str) -> str:
 
 
 def clients() -> str:
-    """Tabulate the clients by name, with what ``run`` needs to reach all their requests, and the line for one of them."""
+    """Tabulate the clients by name: what ``run`` needs to reach all their requests, and the line for one alone."""
     rows = []
     for name, row in sorted(_rows().items(), key=lambda item: item[0].lower()):
         needs = "" if _is_reached(row, RUN) else "`all`" if _is_reached(row, "install all") else "the line"

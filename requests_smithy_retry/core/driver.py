@@ -301,6 +301,7 @@ class Driver(HTTPAdapter):
         if observed is not None:
             observed.succeeded_at_once(response, started)
         now = self.clock.now()
+        next(scope.tally.at_once)
         back = scope.quota.first_try(now, now - started, read_part(call.timeout))
         if back is not None:
             log_back(scope.name, *back)
@@ -658,7 +659,9 @@ class _Operation:
             status = None if held.answer is None else held.answer.status_code
             note_end(call.request, strategy, status, self.number, self.began, now)
         most = call.options.max_attempts or most_attempts(strategy)
-        return self.recorder.history(stop, most, self.scope.quota.gave_up, held.error, seconds)
+        history = self.recorder.history(stop, most, self.scope.quota.gave_up, held.error, seconds)
+        self.plan.scopes.count(self.scope, history)
+        return history
 
 
 def _wait_ended(error: Exception | None) -> Exception | None:

@@ -14,6 +14,8 @@ from typing import Any, Protocol, TypeVar
 from ..clock import SYSTEM_CLOCK, Clock
 from ..forgetting import forgets_with_all
 from ..forksafe import renew_lock_after_fork
+from ..observing.history import RetryHistory
+from ..observing.summary import RetrySummary, Tally, add_up
 from .quota import Quota
 
 MOST_SCOPES = 1024
@@ -47,11 +49,12 @@ class Scope:
     :param name: None for operations without one.
     """
 
-    __slots__ = ("__weakref__", "is_retired", "name", "parts", "quota", "used_at", "users")
+    __slots__ = ("__weakref__", "is_retired", "name", "parts", "quota", "tally", "used_at", "users")
 
     def __init__(self, name: str | None, quota: Quota, now: float) -> None:
         self.name: str | None = name
         self.quota: Quota = quota
+        self.tally = Tally()
         self.parts: dict[str, Any] = {}
         """What features keep of it, by their names."""
         self.used_at: float = now
@@ -72,6 +75,7 @@ class Scope:
     def forget(self, now: float) -> None:
         """Begin anew, as if nobody had ever sent anything."""
         self.quota.forget(now)
+        self.tally.forget()
         for part in tuple(self.parts.values()):
             part.forget(now)
 
@@ -94,6 +98,8 @@ class Scopes:
         self._limit = limit
         self._scopes: dict[str | None, Scope] = {}
         self._overflow: Scope | None = None
+        self._given_up = RetrySummary()
+        """The tallies of scopes that were given up."""
         self.renew_lock()
         renew_lock_after_fork(self)
         forgets_with_all(self)
@@ -130,12 +136,24 @@ class Scopes:
         with self._lock:
             return iter(tuple(self._scopes.items()))
 
+    def count(self, scope: Scope, history: RetryHistory) -> None:
+        """Count the end of an operation that is no first-try success."""
+        with self._lock:
+            scope.tally.add(history)
+
+    def tallies(self) -> Iterator[tuple[str | None, RetrySummary]]:
+        """Yield what was counted, by scope; None: scopes that are no longer kept."""
+        with self._lock:
+            kept = [scope for scope in (*self._scopes.values(), self._overflow) if scope is not None]
+            found = [(scope.name, scope.tally.read()) for scope in kept]
+        yield from [*found, (None, self._given_up)]
+
     def __len__(self) -> int:
         return len(self._scopes)
 
     def forget(self) -> None:
         """Have every scope begin anew."""
-        now = self._clock.now()
+        now, self._given_up = self._clock.now(), RetrySummary()
         for _, scope in self:
             scope.forget(now)
 
@@ -146,12 +164,17 @@ class Scopes:
                 if self._overflow is None:
                     self._overflow = Scope(OVERFLOW, self._make(OVERFLOW, now), now)
                 return self._overflow  # it stays as long as the table is full
-            self._overflow = None
+            if self._overflow is not None:
+                self._keep_tally(self._overflow)
+                self._overflow = None
             scope = self._scopes[name] = Scope(name, self._make(name, now), now)
         elif now > scope.used_at:
             self._scopes[name] = self._scopes.pop(name)  # the dict's order is the order of use
         scope.used_at = now
         return scope
+
+    def _keep_tally(self, scope: Scope) -> None:
+        self._given_up = add_up((self._given_up, scope.tally.read()))
 
     def _give_one_up(self, now: float) -> bool:
         """Give up a spare scope of those that were unused for longest; the others looked at go to the end."""
@@ -160,6 +183,7 @@ class Scopes:
             is_old = now - scope.used_at >= FORGET_AFTER
             if not scope.users and (is_old or scope.is_spare(now)):
                 scope.is_retired = True
+                self._keep_tally(scope)
                 return True
             self._scopes[name] = scope
         return False

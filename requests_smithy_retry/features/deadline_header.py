@@ -1,4 +1,4 @@
-"""A deadline that services hand on (contract 8.7): nobody works for a caller who has left. Each attempt tells how much
+"""A deadline that services hand on (contract 8.8): nobody works for a caller who has left. Each attempt tells how much
 time is left, none begins with next to nothing, and a service goes by what its caller told.
 """
 

@@ -14,12 +14,11 @@ from requests import PreparedRequest, Response
 from ..checks import most_attempts
 from ..classifiers.actions import ErrorKind, RetryIndicated
 from ..classifiers.fold import Classification
-from ..errors import StopReason, safe_error
+from ..errors import QUIET_ENDINGS, StopReason, safe_error
 from ..urls import safe_url
 from ..wire.body import WatchedBody
 from ..wire.state import this_thread
 from .history import AttemptRecord, RetryHistory
-from .log import QUIET_ENDINGS
 
 if TYPE_CHECKING:
     from ..clock import Clock

@@ -12,7 +12,6 @@ import logging
 
 from requests import PreparedRequest
 
-from ..errors import StopReason
 from ..urls import display_scope, safe_url
 from .history import AttemptRecord, RetryHistory, wait_text
 
@@ -21,9 +20,6 @@ logger.addHandler(logging.NullHandler())  # a program without logging gets nothi
 
 DOWN = "%s is down: %s %s: %s. Until it is back, operations that give up are logged at INFO"
 """The line on an outage: its service, and the first operation that gave up."""
-
-QUIET_ENDINGS = frozenset({StopReason.SUCCESS, StopReason.NOT_RETRYABLE, StopReason.REQUEST_FAULT, StopReason.DISABLED})
-"""The stop reasons that are not giving up, because no retry was indicated."""
 
 
 def log_attempt(request: PreparedRequest, record: AttemptRecord) -> None:

@@ -16,10 +16,10 @@ from ..classifiers.outcome import Outcome
 from ..classifiers.resend import may_be_applied
 from ..clock import Clock
 from ..core.steps import Again, Before, Stop
-from ..errors import StopReason, without_text_of
+from ..errors import QUIET_ENDINGS, StopReason, without_text_of
 from .events import ObservedOperation
 from .history import MAX_KEPT, AttemptRecord, RetryHistory
-from .log import QUIET_ENDINGS, log_attempt, log_end, log_retry, log_waiting, logger
+from .log import log_attempt, log_end, log_retry, log_waiting, logger
 
 OUTAGES = frozenset({StopReason.PATIENCE, StopReason.LINE_FULL})
 """The reasons for giving up on a service that is down."""

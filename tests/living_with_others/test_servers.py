@@ -1,4 +1,4 @@
-"""The claims of docs/howto/compose.md, in processes of their own. Pre-fork quotas: quotas/test_fleet.
+"""The claims of docs/howto/compose.md and web-service.md, in processes of their own.
 
 gevent patches the whole process, gunicorn and Celery are programs: nothing of them may happen in the tests' process.
 """
@@ -25,12 +25,13 @@ pytestmark = [pytest.mark.once, pytest.mark.real_time]
 
 ROOT = Path(__file__).resolve().parents[2]
 GEVENT_WORKERS = ["--worker-class", "gevent", "app:application"]
-PAGE = ROOT / "docs" / "howto" / "compose.md"
+PAGES = [ROOT / "docs" / "howto" / name for name in ("compose.md", "web-service.md")]
 
 
 def block_with(text: str) -> str:
-    """The Python block of the page that has this text."""
-    blocks = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    """The Python block of the pages that has this text."""
+    pages = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    blocks = re.findall(r"^```python\n(.*?)^```$", pages, re.DOTALL | re.MULTILINE)
     (found,) = [block for block in blocks if text in block]
     return found
 
@@ -142,7 +143,7 @@ assert time.monotonic() - begun < 100
         """With the page's configuration file, a preloaded application's HTTPS works and is retried."""
         pytest.importorskip("gunicorn")
         context, authority = tls
-        (tmp_path / "gunicorn.conf.py").write_text(block_with("gunicorn.conf.py"))
+        (tmp_path / "gunicorn.conf.py").write_text(block_with("# gunicorn.conf.py, for"))
         with FaultServer([Reply(503)], tls=context) as server:
             application = block_with("def application").replace("https://api.example.com", server.url)
             (tmp_path / "app.py").write_text(application.partition("\nassert")[0])

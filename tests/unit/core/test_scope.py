@@ -261,3 +261,25 @@ def test_a_child_has_a_free_lock_and_no_uses():
         assert 0 == os.waitpid(pid, 0)[1]
         table.renew_lock()
     assert "b" == table.get("b").name
+
+
+def test_what_was_counted_stays_when_a_scope_goes() -> None:
+    """Scopes that were given up, and the one that newcomers shared, are in the sum; forgetting empties it."""
+    clock = FakeClock()
+    table = scopes(2, clock=clock)
+    for name in ("a", "b", "c", "d"):  # the last two share the overflow
+        next(table.get(name).tally.at_once)
+    clock.advance(FORGET_AFTER)
+    next(table.get("e").tally.at_once)  # in the place of "a"; the overflow is gone
+    found = {name: each.operations for name, each in table.tallies()}
+    assert {"b": 1, "e": 1, None: 3} == found == {name: each.operations for name, each in table.tallies()}
+    table.forget()
+    assert {"b": 0, "e": 0, None: 0} == {name: each.operations for name, each in table.tallies()}
+
+
+def test_the_scope_that_newcomers_share_is_counted_while_it_is_there() -> None:
+    """It has a row of its own."""
+    table = scopes(1)
+    for name in ("a", "b", "c"):
+        next(table.get(name).tally.at_once)
+    assert [("a", 1), (OVERFLOW, 2), (None, 0)] == [(name, each.operations) for name, each in table.tallies()]

@@ -118,7 +118,11 @@ def test_the_environment_adds_listeners(monkeypatch: pytest.MonkeyPatch, text: s
     ("kind", "library", "needed"),
     [
         ("otel", "opentelemetry", "OpenTelemetryListener needs opentelemetry-api: pip install opentelemetry-api"),
-        ("prometheus", "prometheus_client", "PrometheusListener needs prometheus-client: pip install prometheus-client"),
+        (
+            "prometheus",
+            "prometheus_client",
+            "PrometheusListener needs prometheus-client: pip install prometheus-client",
+        ),
     ],
 )
 def test_a_missing_extra_names_itself(monkeypatch: pytest.MonkeyPatch, kind: str, library: str, needed: str) -> None:

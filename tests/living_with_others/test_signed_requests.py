@@ -1,4 +1,4 @@
-"""The claims of docs/howto/move-from-botocore.md about requests that are signed and sent without botocore."""
+"""Requests that are signed, once or for each attempt, and throttled as AWS does it (docs/howto/observe-retries.md)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,176 @@
+"""What a web service's users see while its upstream is down, by what it does about retries: nine ways, two outages.
+
+    python -m benchmarks.web_service [--quick] [--json FILE]
+
+A service has 32 threads in four workers, each with a session of its own. Twenty users a second arrive; each has an
+order to be paid by a POST upstream, with a key for each order. The upstream answers in 20 ms; 3 % of payments are
+applied and then answered with 504. For ten seconds it answers 503 at once, or nothing at all. Seconds count from a
+user's arrival, so the wait for a thread is in them. Three ways are measured at a time, in three minutes.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import queue
+import random
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.util.retry import Retry
+
+from requests_smithy_retry import RetryAdapter
+from requests_smithy_retry.testing import Behaviour, FaultServer, RecordedRequest, Reply, Wire
+
+from . import command
+
+BEFORE, OUTAGE, AFTER = 5.0, 10.0, 10.0
+"""Seconds in which all is well, in which it is not, and in which it is again."""
+RATE, WORKERS, THREADS = 20, 4, 8
+RECOMMENDED = "`operation_timeout=1.5, patience=0`"
+"""32 threads and 20 users a second leave 1.6 s for each."""
+WAYS: dict[str, Callable[[], HTTPAdapter]] = {
+    "no retries": HTTPAdapter,
+    "urllib3's `Retry(2)`": lambda: HTTPAdapter(
+        max_retries=Retry(2, status_forcelist=[502, 503, 504], allowed_methods=None, raise_on_status=False)
+    ),
+    "stamina, 3 attempts, `timeout=2`": HTTPAdapter,
+    "`mount(session)`": RetryAdapter,
+    "`operation_timeout=2`": lambda: RetryAdapter(operation_timeout=2),
+    "`operation_timeout=2, patience=0`": lambda: RetryAdapter(operation_timeout=2, patience=0),
+    "`operation_timeout=2, patience=1`": lambda: RetryAdapter(operation_timeout=2, patience=1),
+    '`operation_timeout=2, retry_spec="2.1"`': lambda: RetryAdapter(operation_timeout=2, retry_spec="2.1"),
+    RECOMMENDED: lambda: RetryAdapter(operation_timeout=1.5, patience=0),
+}
+FAULTS = ("503", "silence")
+
+
+class Silence(Behaviour):
+    """Never answers."""
+
+    def act(self, wire: Wire, request: RecordedRequest) -> None:
+        """Wait until the server closes."""
+        wire.stall(3600)
+
+
+class Upstream:
+    """A script for a :class:`FaultServer`: applies an order once, whatever it answers."""
+
+    def __init__(self, fault: str, scale: float) -> None:
+        self._fault = fault
+        self._scale = scale
+        self._lock = threading.Lock()
+        self._random = random.Random(7)
+        self.began = time.monotonic()
+        self.requests = 0
+        self._applied: set[str] = set()
+
+    def __call__(self, request: RecordedRequest) -> Behaviour:
+        at = (time.monotonic() - self.began) / self._scale
+        key = request.header("Idempotency-Key") or ""
+        with self._lock:
+            self.requests += 1
+            is_down = BEFORE <= at < BEFORE + OUTAGE
+            if is_down:
+                return Reply(503) if self._fault == "503" else Silence()
+            is_new = key not in self._applied
+            self._applied.add(key)
+            return Reply(504 if is_new and self._random.random() < 0.03 else 200, delay=0.02)
+
+
+def payer(way: str) -> Callable[[str, int], int]:
+    """Return a function that pays an order as one worker does: its status; it may raise."""
+    session = requests.Session()
+    session.trust_env = False
+    adapter = WAYS[way]()
+    session.mount("http://", adapter)
+
+    def pay(url: str, order: int) -> int:
+        found = session.post(
+            url, json={"order": order}, headers={"Idempotency-Key": f'"order-{order}"'}, timeout=(1, 2)
+        )
+        if way.startswith("stamina"):
+            found.raise_for_status()
+        return found.status_code
+
+    if way.startswith("stamina"):
+        import stamina
+
+        logging.disable()  # it logs each retry
+        stamina.set_active(True)
+        return stamina.retry(on=requests.RequestException, attempts=3, timeout=2)(pay)
+    return pay
+
+
+def measure(way: str, fault: str, scale: float) -> dict[str, Any]:
+    """Run the service once, and return what its users saw.
+
+    :param scale: of all times of the outage.
+    """
+    seen: list[tuple[float, float, bool]] = []
+    orders: queue.SimpleQueue[tuple[float, int] | None] = queue.SimpleQueue()
+    upstream = Upstream(fault, scale)
+    with FaultServer(upstream) as server:
+        payers = [payer(way) for _ in range(WORKERS)]
+        for number, pay in enumerate(payers):
+            pay(server.url, -1 - number)  # what a first request loads is no part of the comparison
+        upstream.requests, upstream.began = 0, time.monotonic()
+        begun = upstream.began
+
+        def work(pay: Callable[[str, int], int]) -> None:
+            while (arrival := orders.get()) is not None:
+                came, order = arrival
+                try:
+                    is_ok = pay(server.url, order) == 200
+                except Exception:
+                    is_ok = False
+                seen.append((came - begun, time.monotonic() - came, is_ok))
+
+        threads = [threading.Thread(target=work, args=(payers[n % WORKERS],)) for n in range(WORKERS * THREADS)]
+        for thread in threads:
+            thread.start()
+        for order in range(round((BEFORE + OUTAGE + AFTER) * scale * RATE)):
+            at = begun + order / RATE
+            time.sleep(max(0.0, at - time.monotonic()))
+            orders.put((at, order))
+        for _ in threads:
+            orders.put(None)
+        for thread in threads:
+            thread.join()
+    hit = [ok for at, _, ok in seen if BEFORE * scale <= at < (BEFORE + OUTAGE) * scale]
+    rest = [ok for at, _, ok in seen if not BEFORE * scale <= at < (BEFORE + OUTAGE) * scale]
+    took = sorted(seconds for _, seconds, _ in seen)
+    return {
+        "in it": round(100 * sum(hit) / len(hit), 1),
+        "else": round(100 * sum(rest) / len(rest), 1),
+        "p99": round(took[int(0.99 * len(took))], 2),
+        "requests": upstream.requests,
+    }
+
+
+def main() -> int:
+    """Measure, print a table, and keep the figures."""
+    options = command.parser(__doc__, "outages of two seconds, once").parse_args()
+    command.forget_settings()
+    cases = [(way, fault, 0.2 if options.quick else 1.0) for fault in FAULTS for way in WAYS]
+    with multiprocessing.get_context("spawn").Pool(3, maxtasksperchild=1) as pool:
+        found = pool.starmap(measure, cases, chunksize=1)
+    result: dict[str, dict[str, Any]] = {way: {} for way in WAYS}
+    for (way, fault, _), row in zip(cases, found, strict=True):
+        result[way][fault] = row
+    command.write(result, options.json)
+    names = ("in it", "else", "p99", "requests")
+    rows = [
+        (way, *(" / ".join(f"{by[fault][name]:g}" for fault in FAULTS) for name in names)) for way, by in result.items()
+    ]
+    print(f"Outage by {' / by '.join(FAULTS)}; in percent, seconds, and numbers.\n")
+    print(command.table(("way", "ok in it", "ok else", "p99", "requests"), rows))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,129 @@
+"""What became of all operations, counted as they end and told by :func:`retry_summary` (contract 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, fields, replace
+from itertools import count
+from typing import TYPE_CHECKING, Protocol
+
+from ..errors import QUIET_ENDINGS, StopReason
+from ..urls import display_scope
+from .history import RetryHistory
+
+if TYPE_CHECKING:
+    import requests
+
+
+@dataclass(frozen=True)
+class RetrySummary:
+    """What retries did. ``print(summary)`` shows it in one line, ``print(summary.table())`` by host.
+
+    :param operations: the operations that ended, whatever came of them.
+    :param retried: those of them that were retried.
+    :param retries: the retries of these.
+    :param saved: those that succeeded after a retry.
+    :param lost: those for which a retry was indicated, and could not be made or did not help.
+    :param waited: the seconds for which they waited, added up: for backoff, a service that is down, and rate limits.
+    :param hosts: the same by host.
+    """
+
+    operations: int = 0
+    retried: int = 0
+    retries: int = 0
+    saved: int = 0
+    lost: int = 0
+    waited: float = 0.0
+    hosts: dict[str, RetrySummary] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        said = f"{self.operations} operations: {self.retried} retried ({self.retries} retries), {self.saved} saved, "
+        return f"{said}{self.lost} lost, {self.waited:.1f} s waited"
+
+    def table(self) -> str:
+        """Return a line for each host, those with the most losses first."""
+        names = [item.name for item in fields(self) if item.name != "hosts"]
+        hosts = sorted(self.hosts.items(), key=lambda item: (-item[1].lost, -item[1].retries, item[0]))
+        lines = [("host", *names), *((host, *(f"{getattr(of, name):.4g}" for name in names)) for host, of in hosts)]
+        widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+        return "\n".join(
+            "  ".join(
+                [host.ljust(widths[0]), *(text.rjust(width) for text, width in zip(rest, widths[1:], strict=True))]
+            )
+            for host, *rest in lines
+        )
+
+
+class Tally:
+    """The operations on one scope that ended. A first-try success advances :attr:`at_once`, which needs no lock."""
+
+    __slots__ = ("_looks", "at_once", "others")
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.at_once = count()
+        self._looks = 0
+        self.others = RetrySummary()
+
+    def add(self, history: RetryHistory) -> None:
+        """Count an operation that the machine drove. Hold the lock."""
+        retries = history.attempts[-1].number - 1 if history.attempts else 0
+        waits = (each.delay + each.permit_wait + each.gate_wait + each.line_wait for each in history.attempts)
+        is_saved = retries > 0 and history.stop_reason is StopReason.SUCCESS
+        is_lost = history.stop_reason not in QUIET_ENDINGS
+        counted = RetrySummary(
+            1, int(retries > 0), retries, int(is_saved), int(is_lost), sum(waits) + history.line_wait
+        )
+        self.others = add_up((self.others, counted))
+
+    def read(self) -> RetrySummary:
+        """Return what was counted. Hold the lock."""
+        at_once = next(self.at_once) - self._looks  # a look advances it, too
+        self._looks += 1
+        return add_up((self.others, RetrySummary(at_once)))
+
+
+class _Tallies(Protocol):
+    def tallies(self) -> Iterator[tuple[str | None, RetrySummary]]: ...
+
+
+def retry_summary(session: requests.Session) -> RetrySummary:
+    """Return what the retries of a session did so far, over all its adapters.
+
+    It counts whether or not anybody asks, at no cost that can be measured. Sessions whose adapters share a strategy, as
+    those of :func:`install` do, are counted together. An operation counts when it ends, with ``stream=True`` when its
+    response is handed over; one with ``enabled=False`` does not.
+
+    :raises ValueError: if the session has no :class:`RetryAdapter`.
+    """
+    plans = [plan for adapter in session.adapters.values() if (plan := getattr(adapter, "plan", None)) is not None]
+    if not plans:
+        raise ValueError("the session has no RetryAdapter: mount one first")
+    return summed({id(plan.scopes): plan.scopes for plan in plans}.values())
+
+
+def summed(tables: Iterable[_Tallies]) -> RetrySummary:
+    """Add up what several tables of scopes counted."""
+    hosts: dict[str, RetrySummary] = {}
+    for scopes in tables:
+        for name, found in scopes.tallies():
+            host = "other hosts" if name is None else display_scope(name)
+            if found.operations:
+                hosts[host] = add_up((hosts.get(host, RetrySummary()), found))
+    return replace(add_up(hosts.values()), hosts=hosts)
+
+
+def add_up(parts: Iterable[RetrySummary]) -> RetrySummary:
+    """Add summaries up, without their hosts."""
+    all_of = tuple(parts)
+    return RetrySummary(
+        sum(part.operations for part in all_of),
+        sum(part.retried for part in all_of),
+        sum(part.retries for part in all_of),
+        sum(part.saved for part in all_of),
+        sum(part.lost for part in all_of),
+        sum(part.waited for part in all_of),
+    )

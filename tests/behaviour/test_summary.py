@@ -1,0 +1,154 @@
+"""The summary of a session's retries (contract 12): what it counts, and how it is printed."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+import requests
+
+from requests_smithy_retry import RetrySummary, StandardRetryStrategy, mount, retry_summary
+from requests_smithy_retry.testing import FakeClock, ScriptedReply, forget_everything, scripted
+
+URL = "https://api.example.com/things"
+
+
+def session_of(*steps: Any, **options: Any) -> requests.Session:
+    session = requests.Session()
+    session.mount("https://", scripted(*steps, **options))
+    return session
+
+
+def counted(summary: RetrySummary) -> tuple[int, ...]:
+    return summary.operations, summary.retried, summary.retries, summary.saved, summary.lost
+
+
+@pytest.mark.parametrize(
+    ("steps", "options", "expected"),
+    [
+        ([200], {}, (1, 0, 0, 0, 0)),
+        ([404], {}, (1, 0, 0, 0, 0)),
+        ([503, 200], {}, (1, 1, 1, 1, 0)),
+        ([503, 404], {}, (1, 1, 1, 0, 0)),
+        ([503, 503, 503], {"patience": 0}, (1, 1, 2, 0, 1)),
+        ([503], {"max_attempts": 1}, (1, 0, 0, 0, 1)),
+        ([503], {"enabled": False}, (0, 0, 0, 0, 0)),
+    ],
+)
+def test_each_end_counts_as_what_it_was(steps, options, expected) -> None:
+    """Saved is a success after a retry; lost is what gave up; a 404 is neither."""
+    session = session_of(*steps, **options)
+    session.get(URL)
+    assert expected == counted(retry_summary(session))
+
+
+def test_a_post_that_may_not_be_sent_again_is_lost() -> None:
+    """A retry was indicated, and a rule refused it."""
+    session = session_of(503)
+    session.post(URL)
+    assert (1, 0, 0, 0, 1) == counted(retry_summary(session))
+
+
+def test_all_waits_are_added_up() -> None:
+    """The wait that a server asked for, and the one for a service that is down, in vain."""
+    session = session_of(ScriptedReply(503, {"Retry-After": "3"}), 200)
+    session.get(URL)
+    assert 3 == retry_summary(session).waited
+    session = session_of(*[503] * 9)
+    clock = session.get_adapter(URL).clock
+    session.get(URL)
+    assert round(retry_summary(session).waited, 3) == round(sum(clock.sleeps), 3) == 5
+
+
+def test_it_is_one_line_and_a_table_by_host() -> None:
+    """The hosts that lost most come first."""
+    session = session_of(200, 200, 503, 200, 503, initial_backoff=1)
+    for host in ("a", "b", "b"):
+        session.get(f"https://{host}.example.com/")
+    session.post("https://c.example.com/")
+    summary = retry_summary(session)
+    assert "4 operations: 1 retried (1 retries), 1 saved, 1 lost, 1.0 s waited" == str(summary)
+    assert [
+        "host                   operations  retried  retries  saved  lost  waited",
+        "https://c.example.com           1        0        0      0     1       0",
+        "https://b.example.com           2        1        1      1     0       1",
+        "https://a.example.com           1        0        0      0     0       0",
+    ] == summary.table().splitlines()
+
+
+def test_looking_changes_nothing() -> None:
+    """Two looks in a row say the same."""
+    session = session_of(200, 503, 200)
+    session.get(URL)
+    session.get(URL)
+    assert retry_summary(session) == retry_summary(session) != RetrySummary()
+
+
+def test_adapters_that_share_a_strategy_are_counted_once() -> None:
+    """Each adapter of a session counts, each strategy once."""
+    strategy, session = StandardRetryStrategy(clock=FakeClock()), session_of(200)
+    session.mount("https://b.example.com", scripted(200, 200, strategy=strategy))
+    session.mount("https://c.example.com", scripted(200, strategy=strategy))
+    for host in ("a", "b", "b", "c"):
+        session.get(f"https://{host}.example.com/")
+    summary = retry_summary(session)
+    assert (4, {f"https://{host}.example.com": count for host, count in (("a", 1), ("b", 2), ("c", 1))}) == (
+        summary.operations,
+        {host: of.operations for host, of in summary.hosts.items()},
+    )
+
+
+def test_threads_lose_no_count() -> None:
+    """Eight threads make ten operations each, of which every second is retried."""
+    session = session_of(*[200, 503, 200] * 40)
+
+    def work() -> None:
+        for _ in range(10):
+            session.get(URL)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert 80 == retry_summary(session).operations
+
+
+def test_a_test_begins_with_an_empty_summary() -> None:
+    """Forgetting everything includes what was counted."""
+    session = session_of(200, 503, 200)
+    session.get(URL)
+    session.get(URL)
+    forget_everything()
+    assert RetrySummary() == retry_summary(session)
+
+
+def test_an_operation_of_a_strategy_of_the_programs_own_counts() -> None:
+    """Its adapter counts by itself."""
+
+    class Never:
+        def acquire_initial_retry_token(self, *, token_scope: Any = None) -> Any:
+            return type("Token", (), {"retry_delay": 0.0, "retry_count": 0})()
+
+        def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Exception) -> Any:
+            raise error
+
+        def record_success(self, *, token: Any) -> None: ...
+
+    session = session_of(200, strategy=Never())
+    session.get(URL)
+    assert 1 == retry_summary(session).operations
+
+
+def test_a_session_without_retries_is_an_error() -> None:
+    """The error says what to do."""
+    with pytest.raises(ValueError, match="the session has no RetryAdapter: mount one first"):
+        retry_summary(requests.Session())
+
+
+def test_a_fresh_session_has_counted_nothing() -> None:
+    """Nothing was sent."""
+    assert "0 operations: 0 retried (0 retries), 0 saved, 0 lost, 0.0 s waited" == str(
+        retry_summary(mount(requests.Session()))
+    )

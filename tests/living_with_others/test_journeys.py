@@ -1,0 +1,164 @@
+"""The five journeys of the documentation, each run as it is printed against a real server that misbehaves."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from requests_smithy_retry import retry_summary
+from requests_smithy_retry.testing import Behaviour, CutBody, FaultServer, RecordedRequest, Reply
+from tests.project.test_docs import BLOCK, ROOT
+
+pytestmark = pytest.mark.real_time
+
+HOWTO = ROOT / "docs" / "howto"
+CSV = b"day,value\n1,2\n"
+
+
+def run(page: str, server: FaultServer, **replaced: str) -> dict[str, Any]:
+    """Run every block of a page, marked or not, with the server in place of example.com."""
+    space: dict[str, Any] = {"__name__": "journey"}
+    text = (HOWTO / page).read_text(encoding="utf-8")
+    for block in [match[2] for match in BLOCK.finditer(text)]:
+        code = block.replace("https://api.example.com", server.url)
+        for old, new in replaced.items():
+            code = code.replace(old, new)
+        exec(compile(code, page, "exec"), space)
+    return space
+
+
+class Files:
+    """A server of CSV files with an announced limit; every seventh file is cut once, and every ninth answered 503."""
+
+    def __init__(self, limit: int, window: float) -> None:
+        self._lock = threading.Lock()
+        self._limit, self._window = limit, window
+        self._began, self._used = time.monotonic(), 0
+        self.asked: Counter[str] = Counter()
+        self.refused = 0
+
+    def __call__(self, request: RecordedRequest) -> Behaviour:
+        with self._lock:
+            now = time.monotonic()
+            if now - self._began >= self._window:
+                self._began, self._used = now, 0
+            left = self._began + self._window - now
+            self._used += 1
+            told = {"X-RateLimit-Limit": str(self._limit), "X-RateLimit-Reset-After": f"{left:.3f}"}
+            told["X-RateLimit-Remaining"] = str(max(0, self._limit - self._used))
+            if self._used > self._limit:
+                self.refused += 1
+                return Reply(429, told)
+            self.asked[request.path] += 1
+            number = int(request.path.strip("/").partition(".")[0])
+            is_first = self.asked[request.path] == 1
+        if is_first and number % 9 == 1:
+            return Reply(503, told)
+        if is_first and number % 7 == 2:
+            return CutBody(Reply(200, told, CSV), at=5)
+        return Reply(200, told, CSV)
+
+
+@pytest.mark.once
+def test_a_nightly_job_gets_every_file_into_pandas(capsys: pytest.CaptureFixture[str]) -> None:
+    """Within an announced limit, with cut bodies and 503s: no file is lost, no request refused, one bar, one line."""
+    pytest.importorskip("pandas")
+    files = Files(limit=40, window=1.0)
+    with FaultServer(files) as server:
+        space = run("nightly-job.md", server, **{"range(300)": "range(90)"})
+    out, err = capsys.readouterr()
+    assert ({}, 90, 0) == (space["lost"], len(space["frames"]), files.refused)
+    assert all(frame.shape == (1, 2) for frame in space["frames"].values())
+    assert "90/90" in err
+    assert out.startswith("90 operations: 22 retried (22 retries), 22 saved, 0 lost, ")
+    assert 22 == sum(count - 1 for count in files.asked.values())
+
+
+def test_a_nightly_job_ends_when_its_time_is_up() -> None:
+    """The threads of the pool honour the deadline of the block, with a server that never answers."""
+    pytest.importorskip("pandas")
+    began = time.monotonic()
+    with FaultServer(default=Reply(503, {"Retry-After": "60"})) as server:
+        space = run("nightly-job.md", server, **{"range(300)": "range(9)", "deadline=3600": "deadline=0.5"})
+    assert time.monotonic() - began < 30
+    assert 9 == len(space["lost"])
+
+
+def test_a_payment_is_applied_once(tmp_path: Path) -> None:
+    """The upstream applies it and answers 504; the retry has the same key, which the page made from the order."""
+    applied: Counter[str] = Counter()
+
+    def upstream(request: RecordedRequest) -> Behaviour:
+        if request.method != "POST":
+            return Reply(body=b'{"status": "done"}')
+        key = request.header("Idempotency-Key") or ""
+        applied[key] += 1
+        return Reply(504) if applied[key] == 1 else Reply(body=b'{"status": "done"}')
+
+    text = (HOWTO / "web-service.md").read_text(encoding="utf-8")
+    blocks = [match[2] for match in BLOCK.finditer(text) if match[1] is None]
+    space: dict[str, Any] = {"__name__": "journey"}
+    with FaultServer(upstream) as server:
+        for block in blocks:
+            exec(compile(block.replace("https://api.example.com", server.url), "web-service.md", "exec"), space)
+    assert {'"order-17"': 2} == applied
+    assert (1, 1, 0) == (lambda of: (of.retried, of.saved, of.lost))(retry_summary(space["session"]))
+
+
+def test_a_library_waits_for_what_its_service_calls_locked() -> None:
+    """The classifier of the page reads the code in the body; another 409 is an answer."""
+    text = (HOWTO / "ship-it-in-your-library.md").read_text(encoding="utf-8")
+    space: dict[str, Any] = {"__name__": "journey"}
+    exec(next(match[2] for match in BLOCK.finditer(text)), space)
+    locked, other = Reply(409, body=b'{"code": "LOCKED"}'), Reply(409, body=b'{"code": "GONE"}')
+    with FaultServer([locked, Reply(body=b'{"name": "seven"}'), other]) as server:
+        client = space["Client"](f"{server.url}/")
+        assert {"name": "seven"} == client.thing("7")
+        with pytest.raises(requests.HTTPError):
+            client.thing("8")
+        assert 3 == len(server.requests)
+
+
+OLD = """
+import sys, requests
+from concurrent.futures import ThreadPoolExecutor
+from requests.adapters import HTTPAdapter
+from urllib3.util import Retry
+
+session = requests.Session()
+session.mount("http://", HTTPAdapter(max_retries=Retry(5, status_forcelist=[503], raise_on_status=False)))
+with ThreadPoolExecutor(8) as pool:
+    list(pool.map(session.get, [sys.argv[1]] * 30))
+"""
+
+
+def test_an_old_program_makes_a_third_of_its_requests_or_less_in_an_outage(tmp_path: Path) -> None:
+    """With `Retry(5)` 180 for 30 calls; under `run --mounted=replace` at most 60, without a line changed."""
+    program = tmp_path / "old.py"
+    program.write_text(OLD)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "SMITHY_RETRY_PATIENCE": "1"}
+    counts = []
+    for way in ([], ["-m", "requests_smithy_retry", "run", "--mounted=replace"]):
+        with FaultServer(default=Reply(503)) as server:
+            command = [sys.executable, *way, str(program), server.url]
+            subprocess.run(command, env=environment, check=True, timeout=300, capture_output=True)
+            counts.append(len(server.requests))
+    assert 180 == counts[0]
+    assert 30 <= counts[1] <= 60
+
+
+def test_an_old_programs_subclass_of_retry_is_reached_in_code() -> None:
+    """`install(mounted="replace")` gives its adapter the policy, and the summary counts."""
+    with FaultServer([Reply(503), Reply(200)]) as server:
+        space = run("run.md", server, **{'"https://"': '"http://"'})
+        assert 2 == len(server.requests)
+    assert 1 == retry_summary(space["session"]).saved
