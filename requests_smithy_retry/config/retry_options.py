@@ -222,7 +222,7 @@ def retry_options(*, clock: Clock = SYSTEM_CLOCK, **options: Unpack[OperationKey
     :param max_wait: a longer wait, of whatever kind, ends the call with :class:`RetryLater`; seconds.
     :param resume: False: a body that breaks off is not continued where it stopped.
     :param validate: a function of a 2xx, as the option of that name; of nested blocks, the innermost one is asked.
-    :param digest: ``"sha256:..."``, or another algorithm of :mod:`hashlib`: a body of a 2xx in the block is hashed as
+    :param digest: ``"sha256:..."``, or another algorithm of ``hashlib``: a body of a 2xx in the block is hashed as
         it is read, and must have this digest once it is whole, or :class:`DigestMismatch` is raised.
     :raises RetryConfigError: for a value that an option does not allow.
     :raises TypeError: for any other option.
