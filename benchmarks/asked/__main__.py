@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import asdict
 
 from .. import command
-from . import lid
+from . import lid, spread
 from .line import Line
 
-PARTS: dict[str, Callable[[bool], list[Line]]] = {"lid": lid.measure}
+PARTS: dict[str, Callable[[bool], list[Line]]] = {"lid": lid.measure, "spread": spread.measure}
 """By name; given True, a part measures less."""
 
 

@@ -114,7 +114,7 @@ class RetryConfig:
     jitter: str | Jitter = option(
         "full",
         types.one_of(Jitter.FULL.value, Jitter.NONE.value),
-        "how delays are spread: from 0 to the computed one, or not at all",
+        "how waits are spread: a backoff from 0 to the computed one, what a server asks for by a tenth more; or not",
     )
     quota: Quota = option(
         "payoff",

@@ -24,7 +24,7 @@ def test_five_lines_are_a_test(retry_clock: Any, retry_attempts: Any) -> None:
     """Code under test waits for nothing, and its attempts are there to assert on."""
     responses.get(URL, status=503, headers={"Retry-After": "30"})
     responses.get(URL, status=200)
-    assert mount(requests.Session()).get(URL).ok
+    assert mount(requests.Session(), jitter="none").get(URL).ok
     retry_attempts.assert_endings(503, 200)
     assert [30.0] == retry_clock.sleeps
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -10,14 +11,15 @@ from ...classifiers.actions import NO_ACTION, ErrorKind, RetryAction, RetryReaso
 from ...classifiers.protocol import RetryClassifier, RetryClassifierPriority
 from ...clock import Clock
 from ...config.retry_options import patience_given
+from ...core.backoff import Jitter
 from ...core.machine import Passed
 from ...core.port import Feature
 from ...core.server_hints import AMZ_HEADER, Hint, read_hint
-from ...core.steps import Before, Join, Steps
+from ...core.steps import Before, Join, Pause, Steps
 from ...observing.log import log_gate
 from ...urls import user_of
 from .announced import DIALECTS, Announced, RateLimitDialect, announced_in, limit_hint
-from .limits import ROUNDING, Limits, Turn
+from .limits import LAG, ROUNDING, SPREAD, Caller, Limits, Pass, Turn, spread
 
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response
@@ -30,7 +32,9 @@ if TYPE_CHECKING:
 
 NAME = "rate limits"
 WHO, TRIES_SHORTER = f"{NAME}: who", f"{NAME}: tries the shorter wait"
-"""What is kept of a call: an object that tells it from others; and if its next attempt goes after a shorter wait."""
+"""What is kept of a call: what tells it from others; and if its next attempt goes after a shorter wait."""
+ASKED = f"{NAME}: asked to wait"
+"""And the seconds for which its last answer asked."""
 MOST_USERS = 1024
 """The most users of one scope whose limits are known."""
 UNAVAILABLE, TOO_MANY_REQUESTS, FORBIDDEN = 503, 429, 403
@@ -62,6 +66,7 @@ class RateLimits(Announcements):
 
     def __init__(self, config: RetryConfig, clock: Clock) -> None:
         super().__init__(config, clock)
+        self.spreads: bool = config.jitter != Jitter.NONE.value
         self.names: frozenset[str] = frozenset(name for row in self.dialects for name in (row.remaining, *row.reset))
         """The header fields of which each announcement has one, in lower case."""
 
@@ -82,7 +87,7 @@ class RateLimits(Announcements):
             return
         limits, passed = call.data.pop(NAME, (None, None))
         if limits is None:
-            users, user = scope.part(NAME, Users), user_of(call.request.headers)
+            users, user = self.users(scope), user_of(call.request.headers)
             limits = users.made(user) if told else users.known.get(user)
         if limits is not None:
             limits.answered(passed, told, response.status_code, self.clock.now())
@@ -95,17 +100,30 @@ class RateLimits(Announcements):
 
     def judged(self, call: Call, scope: Scope, outcome: Outcome, verdict: Classification) -> None:
         """Hear of a refusal with a hint: the next one in a row, of another call, holds everybody back."""
-        response = outcome.response
-        if response is None or not (verdict.is_throttling or response.status_code == UNAVAILABLE):
+        is_refused = verdict.is_throttling or outcome.status == UNAVAILABLE
+        said, reset = self._told(outcome, is_refused=is_refused)
+        hints = [hint for hint in (said, reset) if hint is not None]
+        if not hints or hints[0].source == AMZ_HEADER or hints[0].seconds > call.config.max_retry_after:
             return
-        hint = read_hint(response.headers, wall=outcome.wall)
-        if hint is not None and hint.source != AMZ_HEADER and hint.seconds <= call.config.max_retry_after:
-            reset = self.hint(outcome) or hint
-            if outcome.attempt == 1 and hint.seconds + ROUNDING < reset.seconds:
-                call.data[TRIES_SHORTER] = True
-            who = call.data.setdefault(WHO, object())
-            limits = scope.part(NAME, Users).made(user_of(call.request.headers))
-            limits.refused(who, min(hint, reset).seconds, outcome.ended)
+        who = call.data.setdefault(WHO, Caller())
+        limits = self.users(scope).made(user_of(call.request.headers))
+        limits.asked.add(who)
+        shorter, longer = min(hints).seconds, max(hints).seconds
+        call.data[ASKED] = shorter
+        if said is not None and is_refused:
+            call.data[TRIES_SHORTER] = outcome.attempt == 1 and said.seconds + ROUNDING < longer
+            limits.refused(who, shorter, outcome.ended)
+
+    def _told(self, outcome: Outcome, *, is_refused: bool) -> tuple[Hint | None, Hint | None]:
+        """Return the wait for which a response asks, and of a refusal the reset that it announces."""
+        if outcome.response is None:
+            return None, None
+        said = read_hint(outcome.response.headers, wall=outcome.wall)
+        return said, self.hint(outcome) if is_refused else None
+
+    def users(self, scope: Scope) -> Users:
+        """Return the users of a scope."""
+        return scope.part(NAME, partial(Users, spreads=self.spreads))
 
 
 class UsedUpLimitClassifier:
@@ -130,15 +148,16 @@ class UsedUpLimitClassifier:
 class Users:
     """The limits of the users of one scope."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, spreads: bool = False) -> None:
         self.known: dict[bytes, Limits] = {}
+        self._spreads = spreads
 
     def made(self, user: bytes) -> Limits:
         """Return the limits of a user, new ones if need be, for which the oldest spare ones go."""
         if user not in self.known and len(self.known) >= MOST_USERS:
             spare = (other for other, limits in tuple(self.known.items()) if limits.is_spare)
             self.known.pop(next(spare, user), None)
-        return self.known.setdefault(user, Limits())
+        return self.known.setdefault(user, Limits(spreads=self._spreads))
 
     def is_spare(self, now: float) -> bool:
         """Return True if nobody waits; a new one hears of the limits again."""
@@ -155,6 +174,7 @@ class OneCall:
     def __init__(self, call: Call, limits: Limits) -> None:
         self._call = call
         self._limits = limits
+        self._spread = 0.0
 
     def is_open(self, now: float) -> bool:
         """Let the first attempt through if nobody waits and something is left."""
@@ -176,9 +196,24 @@ class OneCall:
         # Whatever becomes of the call, nobody refers to the pass once it is over.
         call.data[NAME] = self._limits, passed
         log_gate(call.request, passed.waited, passed.source)
+        yield from self._later(waited, passed, until)
         return Passed(passed.waited, passed.source)
 
+    def _later(self, waited: float, passed: Pass, until: float) -> Steps:
+        """Go a little later than this call was asked to, within all bounds."""
+        call, limits = self._call, self._limits
+        asked = call.data.pop(ASKED, inf)
+        if not limits.spreads or passed.waited > LAG or waited < asked:
+            return
+        own, most = call.options.max_wait, call.config.max_retry_after
+        most_wait = call.config.max_wait if own is None else own
+        rooms = most - waited, (until - passed.sent) * SPREAD, inf if most_wait is None else most_wait - waited
+        self._spread = min(spread(waited, is_alone=len(limits.asked) == 1), *rooms)
+        if self._spread > 0:
+            yield Pause(self._spread)
+
     def note(self, before: Before, passed: Passed) -> Before:
+        before = before._replace(delay=before.delay + self._spread)
         return before._replace(limit=passed.waited, limit_source=passed.source)
 
 

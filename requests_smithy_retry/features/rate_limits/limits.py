@@ -13,6 +13,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from math import inf
 
+from ...core.backoff import random_part
 from ...core.steps import Wait
 from ...forksafe import renew_lock_after_fork
 from .announced import Announced
@@ -23,7 +24,16 @@ LAG = 1.0
 """Seconds in which a server counts a request; others wait no longer for the first answer of a new window."""
 AT_ONCE = 8
 """Where others use a limit as well, no more than one in so many of the requests that are left is under way at once."""
+SPREAD, MOST_SPREAD = 0.1, 5.0
+"""The part of a wait for which a server asked, and the seconds, by which each process goes later at most."""
+SHORT = 2.0
+"""Seconds that a thread waits alone without a spread."""
 REFUSALS = frozenset({403, 429, 503})  # the statuses by which servers refuse a request because of a limit
+
+
+def spread(seconds: float, *, is_alone: bool) -> float:
+    """Return the seconds by which to go later than a server asked, so that not all processes come at once."""
+    return 0.0 if is_alone and seconds < SHORT else random_part() * min(SPREAD * seconds, MOST_SPREAD)
 
 
 @dataclass(eq=False, slots=True)
@@ -77,12 +87,11 @@ class Window:
             uncounted = sum(sent > self.asked - LAG for sent in under_way)
             return now if most - uncounted * self.counts >= 1 else self.ends
         # What a new window has is not known before its first answer: where some were held back, one goes ahead.
-        ahead = sum(sent >= self.ends for sent in under_way)
-        if ahead == 0 or self.left - (len(under_way) - ahead) * self.counts >= 1:
+        ahead = [sent for sent in under_way if sent >= self.ends]
+        if not ahead or self.left - (len(under_way) - len(ahead)) * self.counts >= 1:
             return now
-        if now < self.ends + LAG:
-            return self.ends + LAG
-        return now if ahead < (self.size or inf) else now + LAG
+        answered = min(ahead) + LAG
+        return answered if now < answered else now + LAG * (len(ahead) >= (self.size or inf))
 
 
 @dataclass(eq=False)
@@ -95,9 +104,14 @@ class Pass:
 
 
 class Limits:
-    """The announced limits of one user of a scope. Safe to use from several threads; in a fork's child nobody waits."""
+    """The announced limits of one user of a scope. Safe to use from several threads; in a fork's child nobody waits.
 
-    def __init__(self) -> None:
+    :param spreads: who waits goes a little later than the limit begins anew.
+    """
+
+    def __init__(self, *, spreads: bool = False) -> None:
+        self.spreads = spreads
+        self._opening = self._goes = -inf
         self._windows: dict[str, Window] = {}
         self._has_several = False
         self._refused: object = None
@@ -110,6 +124,8 @@ class Limits:
         self.lock: threading.Lock = threading.Lock()
         self.line: deque[Turn] = deque()
         self._under_way: weakref.WeakSet[Pass] = weakref.WeakSet()
+        self.asked: weakref.WeakSet[Caller] = weakref.WeakSet()
+        """Calls that a server asked to wait."""
 
     @property
     def is_spare(self) -> bool:
@@ -122,10 +138,21 @@ class Limits:
         moments = [(window.opens(now, sent), window.source) for window in self._windows.values()]
         return max([*moments, (self._closed_until, "retry-after")])
 
+    def goes(self, opens: float, now: float) -> float:
+        """Return when the next one goes, who may from a moment on: this process's own time after it, the same for all.
+
+        Called with the lock. A wait of :data:`LAG` is for an answer of our own.
+        """
+        if self.spreads and opens - now > LAG and opens != self._opening:
+            is_alone = len(self.line) == 1
+            self._opening, self._goes = opens, opens + spread(opens - now, is_alone=is_alone)
+        return self._goes if self._opening <= max(opens, now) < self._goes else opens
+
     def enter(self, now: float) -> Pass | None:
         """Count a request that is sent now, if nobody waits and there is room; None: it has to take its turn."""
         with self.lock:
-            return self.let_in(Pass(now, 0.0, "")) if not self.line and self.opens(now)[0] <= now else None
+            is_open = not self.line and self.goes(self.opens(now)[0], now) <= now
+            return self.let_in(Pass(now, 0.0, "")) if is_open else None
 
     def let_in(self, passed: Pass) -> Pass:
         """Count a request that is sent now. Called with the lock."""
@@ -143,6 +170,7 @@ class Limits:
                 self._take_in(told, now, -inf if passed is None else passed.sent, is_refused=status in REFUSALS)
             if 0 < status < 500 and status not in REFUSALS:
                 self._refused, self._closed_until = None, -inf
+                self._opening = self._goes = -inf
             self.wake()
 
     def _take_in(self, limits: Collection[Announced], now: float, sent: float, *, is_refused: bool) -> None:
@@ -172,6 +200,12 @@ class Limits:
             self.line[0].changed.notify()
 
 
+class Caller:
+    """One call, told from others."""
+
+    __slots__ = ("__weakref__",)
+
+
 class Turn:
     """One request's place in the line before its limits.
 
@@ -195,13 +229,14 @@ class Turn:
             limits.line.append(self)
         until = self._until
         is_first, (opens, cause) = limits.line[0] is self, limits.opens(now)
-        if now >= until or opens >= until or (is_first and opens <= now):
+        goes = limits.goes(opens, now)
+        if now >= until or opens >= until or (is_first and goes <= now):
             self.leave(now)
             return limits.let_in(Pass(now, now - self._began, self._source))
         if opens > now or not self._source:
             self._source = cause
         # Who is not the first is woken by the one in front. Its own time is for a clock that wakes nobody.
-        return Wait(opens if is_first else min(until, max(opens, now) + LAG))
+        return Wait(min(until, goes) if is_first else min(until, max(opens, now) + LAG))
 
     def leave(self, now: float) -> None:
         """Let the next one have its turn."""

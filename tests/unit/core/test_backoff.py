@@ -146,7 +146,7 @@ def test_decorrelated_jitter_builds_on_what_was_computed():
     backoff = ExponentialRetryBackoffStrategy(
         backoff_scale_value=1, max_backoff=50, jitter_type="decorrelated", random=lambda: 0.5
     )
-    strategy = StandardRetryStrategy(backoff_strategy=backoff, quota=500)
+    strategy = StandardRetryStrategy(backoff_strategy=backoff, quota=500, jitter="none")
     adapter = scripted(Reply(503, {"Retry-After": "100"}), 503, 200, strategy=strategy)
     send(adapter)
     assert [100, 1 + 0.5 * 3 * 2.5] == adapter.clock.sleeps

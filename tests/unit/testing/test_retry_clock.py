@@ -24,7 +24,7 @@ def get_through_an_hour(session: requests.Session) -> requests.Response:
 
 def test_a_session_made_before_is_reached() -> None:
     """A session made at import time waits for nothing, too; the history shows the wait and the true durations."""
-    session = mount(requests.Session())
+    session = mount(requests.Session(), jitter="none")
     with skipped_waits() as clock:
         response = get_through_an_hour(session)
     history = retry_history(response)
