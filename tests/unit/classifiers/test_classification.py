@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from types import SimpleNamespace
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -29,11 +29,10 @@ from requests_smithy_retry import (
     retry_options,
     with_priority,
 )
-from requests_smithy_retry.classifiers.fold import classification_of
-from requests_smithy_retry.classifiers.protocol import in_order
 from tests.support import Reply, prepare, scripted, send
 
 NOTHING = RetryAction.no_action_indicated()
+PLACE = attrgetter("priority")
 VERDICTS = [
     NOTHING,
     RetryAction.transient_error(),
@@ -114,9 +113,9 @@ def test_the_order_of_addition_does_not_matter_where_priorities_differ() -> None
             items.append(saying(draw.choice(VERDICTS), str(number), priority=priority))
             step = draw.choice([RetryClassifierPriority.run_before, RetryClassifierPriority.run_after])
             priority = step(priority)
-        expected = classify(in_order(items), Outcome())
+        expected = classify(sorted(items, key=PLACE), Outcome())
         draw.shuffle(items)
-        assert classify(in_order(items), Outcome()) == expected
+        assert classify(sorted(items, key=PLACE), Outcome()) == expected
 
 
 LOCKED = classifier(
@@ -273,15 +272,6 @@ def test_an_exception_that_carries_a_response_is_judged_by_it_when_driven_by_han
     assert prepare().method == "GET"
 
 
-@pytest.mark.parametrize("said", [None, "gold", 3])
-def test_somebody_elses_token_may_use_the_name_for_something_of_its_own(said: object) -> None:
-    """A token's attribute of that name counts only if it is a ``Classification``."""
-    assert classification_of(SimpleNamespace(classification=said)) is None
-    assert classification_of(object()) is None
-    verdict = Classification(RetryAction.transient_error())
-    assert classification_of(SimpleNamespace(classification=verdict)) is verdict
-
-
 NAMES = [
     "HttpStatusCodeClassifier",
     "IdempotencyKeyClassifier",
@@ -297,7 +287,7 @@ NAMES = [
 def test_the_set_is_in_the_order_of_the_contract() -> None:
     """The defaults go from the widest net to the narrowest; a model's has its place among them."""
     assert [item.name for item in default_classifiers()] == [name for name in NAMES if "Smithy" not in name]
-    full = in_order([SmithyModelClassifier([]), *default_classifiers()])
+    full = sorted([SmithyModelClassifier([]), *default_classifiers()], key=PLACE)
     assert [item.name for item in full] == NAMES
 
 

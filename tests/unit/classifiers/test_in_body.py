@@ -8,7 +8,6 @@ import pytest
 import requests
 
 from requests_smithy_retry import ErrorInBodyClassifier, ErrorKind, Outcome, RetryAction, RetryReason, retry_history
-from requests_smithy_retry.classifiers import modeled
 from tests.support import Reply, scripted, send
 
 NOTHING = RetryAction.no_action_indicated()
@@ -72,7 +71,7 @@ def test_anything_else_is_a_bug(found: Any) -> None:
 )
 def test_no_body_is_parsed_that_need_not_be(outcome: Outcome, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cheap looks come first."""
-    monkeypatch.setattr(modeled, "json", None)
+    monkeypatch.setattr("json.loads", None)
     assert NOTHING == verdict(outcome)
 
 
