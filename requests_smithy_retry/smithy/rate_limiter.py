@@ -66,11 +66,6 @@ DEFAULT_SETTINGS = RateLimiterSettings()
 """The published numbers."""
 
 
-def rate_after_throttling(rate: float, *, beta: float = BETA) -> float:
-    """Return the rate to go on with after throttling at a rate."""
-    return beta * rate
-
-
 def recovery_time(last_max_rate: float, *, beta: float = BETA, scale: float = SCALE) -> float:
     """Return the seconds after throttling until the curve is back at its old rate.
 
@@ -283,9 +278,8 @@ class ClientRateLimiter(FreshCopies):
 
     _past: ClassVar[frozenset[str]] = frozenset(
         {
-            *("_now", "used_at", "_refilled_at", "_last_throttle", "enabled", "_fill_rate", "_count"),
-            *("_steady_until", "_capacity", "_max_capacity", "_last_max_rate", "_clocker", "_generation"),
-            *("_lock", "_waiting"),
+            *("_refilled_at", "_last_throttle", "enabled", "_fill_rate", "_capacity", "_max_capacity"),
+            *("_last_max_rate", "_clocker", "_generation", "_lock", "_waiting"),
         }
     )
 
@@ -302,10 +296,7 @@ class ClientRateLimiter(FreshCopies):
 
     def _reset(self) -> None:
         settings = self.settings
-        self._now = self.clock.now
-        now = self._refilled_at = self._last_throttle = self._now()
-        self.used_at: float = now
-        """The moment of the last response."""
+        now = self._refilled_at = self._last_throttle = self.clock.now()
         self.enabled: bool = False
         """True if attempts need permits."""
         self._fill_rate = 1.0
@@ -343,7 +334,7 @@ class ClientRateLimiter(FreshCopies):
         :param throttled: the server said that there were too many.
         """
         with self._lock:
-            self._record(self._now(), throttled)
+            self._record(self.clock.now(), throttled)
             self._wake_all()
 
     def record_success(self) -> None:
@@ -352,7 +343,6 @@ class ClientRateLimiter(FreshCopies):
 
     def _record(self, now: float, throttled: bool) -> None:
         """Set the rate by the formulas of contract 9."""
-        self.used_at = now
         measured = self._clocker.record(now)
         settings = self.settings
         if throttled:
@@ -360,7 +350,7 @@ class ClientRateLimiter(FreshCopies):
             self._last_max_rate = rate
             self._last_throttle = now
             self.enabled = True
-            rate = rate_after_throttling(rate, beta=settings.beta)
+            rate *= settings.beta
         elif not self.enabled:
             rate = settings.scale * (now - self._last_throttle) ** 3  # the curve that rises from 0
         else:

@@ -96,7 +96,7 @@ def install_when_needed(*, is_dry: bool = False) -> None:
 
     :param is_dry: nothing is changed, only told, and in this process alone.
     """
-    after_import("requests", _install_dry if is_dry else _install)
+    after_import("requests", lambda requests: _install(requests, is_dry=is_dry))
     for name in () if is_dry else SPAWNING:
         after_import(name, _cover_children)
 
@@ -156,10 +156,6 @@ def _install(requests: Any, *, is_dry: bool = False) -> None:
         from .installation import Told, install_later
 
         install_later(Told(_refuse, _tell, is_dry))
-
-
-def _install_dry(requests: Any) -> None:
-    _install(requests, is_dry=True)
 
 
 def _refuse(refusal: RetryConfigError) -> None:
