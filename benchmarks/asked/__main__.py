@@ -12,10 +12,15 @@ from collections.abc import Callable
 from dataclasses import asdict
 
 from .. import command
-from . import lid, spread
+from . import chain, lid, spread, workers
 from .line import Line
 
-PARTS: dict[str, Callable[[bool], list[Line]]] = {"lid": lid.measure, "spread": spread.measure}
+PARTS: dict[str, Callable[[bool], list[Line]]] = {
+    "lid": lid.measure,
+    "spread": spread.measure,
+    "workers": workers.measure,
+    "chain": chain.measure,
+}
 """By name; given True, a part measures less."""
 
 

@@ -1,0 +1,24 @@
+"""The measures of task queues and of chains of services run, and find what they are to find."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.asked import chain, workers
+
+pytestmark = [pytest.mark.once, pytest.mark.untraced]
+
+
+def test_a_queue_is_worked_off_by_workers_that_do_not_sleep() -> None:
+    """Every task is done; without ``max_wait`` workers sleep."""
+    found = workers.run(150, max_wait=2)
+    assert (150, True) == (found.done, found.asleep <= 0.01)
+    assert workers.run(150).asleep > 0.01
+
+
+@pytest.mark.real_time
+def test_a_chain_does_not_multiply() -> None:
+    """A second without the last service: fewer requests there than with three tries in each layer."""
+    ours, _ = chain.run(chain.ours, 1)
+    theirs, _ = chain.run(chain.three_tries, 1)
+    assert ours < 4 < theirs
