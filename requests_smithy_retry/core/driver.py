@@ -563,7 +563,7 @@ class _Operation:
             if not self.held.let_go(keep=verdict.is_throttling):
                 return HELD
             self.recorder.begin_waiting(self.outcome, self.before, verdict)
-        self.waits.what = "a rate limit" if verdict is None else "the service, which is failing"
+        self.waits.what = "a rate limit" if verdict is None else "the failing service"
         return wait_in(place, self.waits)
 
     def _source(self) -> str:

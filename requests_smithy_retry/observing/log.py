@@ -12,6 +12,7 @@ import logging
 
 from requests import PreparedRequest
 
+from ..errors import StopReason
 from ..urls import display_scope, safe_url
 from .history import AttemptRecord, RetryHistory, wait_text
 
@@ -87,11 +88,13 @@ def log_left_alone(sentence: str) -> None:
 def log_end(request: PreparedRequest, history: RetryHistory, number: int) -> None:
     """Log an operation that gave up, or whose retry of a deletion found nothing to delete.
 
-    It is logged at WARNING; in an outage that is known, at INFO after the first, which tells of the outage.
+    It is logged at WARNING; at INFO in an outage that is known, after the first, which tells of it, and for a wait that
+    was too long.
 
     :param number: the operation's among those that gave up in the outage; 0: no outage is known.
     """
-    level = logging.INFO if number > 1 else logging.WARNING
+    is_told = history.stop_reason is StopReason.WAIT_TOO_LONG  # its exception has a task put back
+    level = logging.INFO if number > 1 or is_told else logging.WARNING
     if logger.isEnabledFor(level):
         last = history.attempts[-1] if history.attempts else AttemptRecord(0, 0.0, None)
         extra = {**_extra(request, last), "retry_stop_reason": history.stop_reason.name}

@@ -1,0 +1,85 @@
+"""The recipes of the page do what they say, on sockets."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from requests_smithy_retry.testing import CutBody, FaultServer, Reply
+from tests.project.test_docs import blocks_of
+from tests.unit.features.redis.servers import RedisServer
+
+pytestmark = [pytest.mark.real_time, pytest.mark.untraced]
+PAGE = Path(__file__).resolve().parents[2] / "docs/howto/recipes.md"
+
+
+def after(words: str, *others: str) -> dict[str, Any]:
+    """Run the first block and the one with some words in it, with others in place of some."""
+    space: dict[str, Any] = {"__name__": "page"}
+    first, block = blocks_of(PAGE)[0], next(block for block in blocks_of(PAGE) if words in block)
+    exec(compile(first, PAGE.name, "exec"), space)
+    for old, new in zip(others[::2], others[1::2], strict=True):
+        block = block.replace(old, new)
+    exec(compile(block, PAGE.name, "exec"), space)
+    return space
+
+
+def test_a_stream_of_events_goes_on_where_it_broke_off() -> None:
+    """The second request names the last whole event; each event comes once; a 204 is the end."""
+    stream = b"id: 1\ndata: a\n\nid: 2\ndata: b\n\nid: 3\nda"
+    kind = {"Content-Type": "text/event-stream"}
+    cut = CutBody(Reply(200, kind, stream + b"ta: c\n\n" * 9, framing="chunked"), at=44)
+    rest = Reply(200, kind, b": welcome back\nid: 3\ndata: c\n\n")
+    with FaultServer([cut, rest, Reply(204)]) as server:
+        space = after("def events")
+        assert [("1", "a"), ("2", "b"), ("3", "c")] == list(space["events"](server.url, wait=0))
+        space["session"].close()
+    assert [None, "2", "3"] == [request.header("Last-Event-ID") for request in server.requests]
+
+
+@pytest.mark.parametrize(
+    ("words", "url", "script", "sent"),
+    [
+        ("not_there_yet", "/things/1", [Reply(200), *[Reply(404)] * 4, Reply(200)], 6),
+        ("is_done", "/jobs/1", [*[Reply(200, {}, b'{"status": "new"}')] * 4, Reply(200, {}, b'{"status": "done"}')], 5),
+        ("health", "/health", [*[Reply(503)] * 4, Reply(200)], 5),
+    ],
+)
+def test_a_recipe_ends_with_the_answer(words: str, url: str, script: list[Any], sent: int) -> None:
+    """After as many requests as it takes."""
+    with FaultServer(script) as server:
+        after(words, "https://api.example.com", server.url, "2.0", "0.05")["session"].close()
+        assert (sent, url) == (len(server.requests), server.requests[-1].path)
+
+
+def test_a_job_that_is_never_done_ends_in_time() -> None:
+    """The program tells it by the last answer."""
+    with FaultServer([], default=Reply(200, {}, b'{"status": "new"}')) as server:
+        began = time.monotonic()
+        with pytest.raises(TimeoutError):
+            after("is_done", "https://api.example.com", server.url, "2.0", "0.1", "deadline=60", "deadline=0.5")
+        assert time.monotonic() - began < 10
+
+
+def test_each_attempt_takes_a_permit_of_the_limiter_on_redis() -> None:
+    """Two failures and a success are three of five a second."""
+    pytest.importorskip("requests_ratelimiter")
+    text = PAGE.read_text(encoding="utf-8")
+    block = re.search(r"<!-- not run.*?-->\n```python\n(.*?)```", text, re.DOTALL)
+    assert block is not None
+    redis = RedisServer()
+    try:
+        space: dict[str, Any] = {"session": requests.Session()}
+        code = block[1].replace("Redis()", f"Redis(port={redis.port})").replace('"https://"', '"http://"')
+        exec(compile(code, PAGE.name, "exec"), space)
+        with FaultServer([Reply(503), Reply(503), Reply(200)]) as server:
+            assert 200 == space["session"].get(server.url).status_code
+        assert 3 == space["bucket"].count()
+        space["session"].close()
+    finally:
+        redis.kill()
