@@ -327,7 +327,8 @@ def complete(response: Response, request: PreparedRequest | None) -> None:
     raw: Any = response.raw
     # On any connection each read from the socket ends by the deadline from now on.
     is_bounded = this_thread.deadline is None or (reader_of(raw) is not None and "content-encoding" not in raw.headers)
-    if is_bounded or raw is None or is_read(response):
+    # A response that does not say whether it was read could not be given its body.
+    if is_bounded or raw is None or getattr(response, "_content", None) is not False:
         response.content  # noqa: B018
     else:
         read_by_the_clock(response, [], BODY_PART)

@@ -24,41 +24,54 @@ from ..errors import RetryConfigWarning
 IS_FUTURE = hasattr(urllib3, "AsyncPoolManager")
 """True where urllib3-future has taken the place of urllib3: below its pools, all is different."""
 
-NAMES: dict[str, str] = {
-    "HTTPConnectionPool._get_conn": "looks at a kept connection before it is used",
-    "HTTPConnectionPool._put_conn": "notes when a connection was put back",
-    "HTTPConnectionPool._new_conn": "prepares a new connection",
-    "PoolManager._new_pool": "gives each pool the memory of addresses",
-    "RecentlyUsedContainer._maxsize": "begins with as many empty pools in a forked child",
-    "HTTPConnection._new_conn": "opens the socket by the deadline, to one of several addresses",
-    "HTTPConnection._dns_host": "is the name to be resolved",
-    "HTTPSConnection._connect_tls_proxy": "bounds the handshake with a proxy",
-    "connection._HTTPConnection__response": "tells over which connection an answer came, and for how long that is kept",
-    "HTTPResponse._fp": "is the body, watched as it is read",
-    "HTTPResponse._original_response": "has the framing of the body",
-    "HTTPResponse._connection": "is let go, or drained",
-    "HTTPResponse._pool": "gets back the connection of a rest",
-    "HTTPResponse._decoder": "tells whether a coded body is whole",
-    "client.HTTPResponse._safe_read": "sees a body that ends too soon",
-    "client.HTTPResponse._read_status": "skips answers before the last one",
-    "client.HTTPResponse._get_chunk_left": "sees the last chunk",
-    "Response._content": "tells whether a body was read",
-    "Response._content_consumed": "is set with a body that was read ahead",
-    "PreparedRequest._body_position": "is where a body that was sent began",
-    "SocketIO._sock": "gets the time that is left before each read",
-    "socket._io_refs": "keeps a socket open while its body is read",
+NAMES: dict[str, tuple[str, str]] = {
+    "HTTPConnectionPool._get_conn": ("urllib3/connectionpool.py", "looks at a kept connection before it is used"),
+    "HTTPConnectionPool._put_conn": ("urllib3/connectionpool.py", "notes when a connection was put back"),
+    "HTTPConnectionPool._new_conn": ("urllib3/connectionpool.py", "prepares a new connection"),
+    "PoolManager._new_pool": ("urllib3/poolmanager.py", "gives each pool the memory of addresses"),
+    "RecentlyUsedContainer._maxsize": ("urllib3/_collections.py", "begins with as many empty pools in a forked child"),
+    "HTTPConnection._new_conn": (
+        "urllib3/connection.py",
+        "opens the socket by the deadline, to one of several addresses",
+    ),
+    "HTTPConnection._dns_host": ("urllib3/connection.py", "is the name to be resolved"),
+    "HTTPSConnection._connect_tls_proxy": ("urllib3/connection.py", "bounds the handshake with a proxy"),
+    "connection._HTTPConnection__response": (
+        "http/client.py",
+        "tells over which connection an answer came, and for how long that is kept",
+    ),
+    "HTTPResponse._fp": ("urllib3/response.py", "is the body, watched as it is read"),
+    "HTTPResponse._original_response": ("urllib3/response.py", "has the framing of the body"),
+    "HTTPResponse._connection": ("urllib3/response.py", "is let go, or drained"),
+    "HTTPResponse._pool": ("urllib3/response.py", "gets back the connection of a rest"),
+    "HTTPResponse._decoder": ("urllib3/response.py", "tells whether a coded body is whole"),
+    "client.HTTPResponse._safe_read": ("http/client.py", "sees a body that ends too soon"),
+    "client.HTTPResponse._read_status": ("http/client.py", "skips answers before the last one"),
+    "client.HTTPResponse._get_chunk_left": ("http/client.py", "sees the last chunk"),
+    "Response._content": ("requests/models.py", "tells whether a body was read"),
+    "Response._content_consumed": ("requests/models.py", "is set with a body that was read ahead"),
+    "PreparedRequest._body_position": ("requests/models.py", "is where a body that was sent began"),
+    "SocketIO._sock": ("socket.py", "gets the time that is left before each read"),
+    "socket._io_refs": ("socket.py", "keeps a socket open while its body is read"),
 }
-"""Each by what has it, with what it is used for."""
+"""Each by what has it: the file, and what it is used for. Seen in urllib3 1.26.18 to 2.8.0 and in its main branch of
+2026-07-21, in requests 2.31.0 to 2.34.2 and in its main branch of 2026-08-03, and in Python 3.10 to 3.15 and PyPy 3.11.
+``tests/project/releases.py`` looks again.
+"""
 
-OPTIONAL: dict[str, str] = {
-    "_sock_shutdown": "goes along with a connection, since urllib3 2.3",
-    "_decoders": "are those of several codings",
-    "_obj": "is the decoder of one coding",
-    "_state": "of gzip: what follows the end is swallowed",
-    "_socks_options": "names a SOCKS proxy",
-    "_SUPPRESS_INSTRUMENTATION_KEY": "keeps OpenTelemetry from telling of an attempt twice",
+OPTIONAL: dict[str, tuple[str, str]] = {
+    "_sock_shutdown": ("urllib3/response.py", "goes along with a connection"),
+    "_decoders": ("urllib3/response.py", "are those of several codings"),
+    "_decoded_buffer": ("urllib3/response.py", "has what was decoded and not yet handed out"),
+    "_obj": ("urllib3/response.py", "is the decoder of one coding"),
+    "_state": ("urllib3/response.py", "of gzip: what follows the end is swallowed"),
+    "_socks_options": ("urllib3/contrib/socks.py", "names a SOCKS proxy"),
+    "_SUPPRESS_INSTRUMENTATION_KEY": (
+        "opentelemetry/context/__init__.py",
+        "keeps OpenTelemetry from telling of an attempt twice",
+    ),
 }
-"""Those that are used where they are there, and nothing hangs on."""
+"""Those that are used where they are there, and nothing hangs on; urllib3 has two since 2.0 and 2.3."""
 
 LACKING = (
     "not found in urllib3 {urllib3}, on this Python: {names}. Retries work, but a deadline does not bound an attempt, "

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,7 +37,7 @@ def test_the_installed_releases_have_each_name(name: str) -> None:
 
 def test_without_one_the_adapter_retries_and_says_what_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """It warns once, and urllib3 keeps its own pools."""
-    monkeypatch.setitem(private.NAMES, "HTTPConnection._gone", "was there")
+    monkeypatch.setitem(private.NAMES, "HTTPConnection._gone", ("urllib3/connection.py", "was there"))
     with pytest.warns(
         RetryConfigWarning, match=r"not found in urllib3 .*: HTTPConnection\._gone\. Retries work"
     ) as seen:
@@ -48,11 +50,65 @@ def test_without_one_the_adapter_retries_and_says_what_is_lost(monkeypatch: pyte
         assert 200 == session.get(server.url).status_code
 
 
+RENAMED = r"""
+import importlib.machinery, re, sys, warnings
+
+renamed = re.compile(rf"\b(_HTTPConnection)?{sys.argv[1]}\b")
+plain = importlib.machinery.SourceFileLoader.get_code
+
+def get_code(self, module):
+    if module.partition(".")[0] not in ("urllib3", "requests", "http", "socket", "opentelemetry"):
+        return plain(self, module)
+    path = self.get_filename(module)
+    return self.source_to_code(renamed.sub(lambda found: found[0] + "_of_late", self.get_data(path).decode()), path)
+
+assert not {"urllib3", "requests", "http", "socket"} & set(sys.modules), "imported before it could be renamed"
+importlib.machinery.SourceFileLoader.get_code = get_code
+import requests
+from requests_smithy_retry import mount, retry_history
+from requests_smithy_retry.testing import FaultServer, Reply
+
+ANSWERS = [Reply(503, body=b"ill"), Reply(200, body=b"well")]
+with warnings.catch_warnings(record=True) as seen, FaultServer(ANSWERS * 2) as server:
+    warnings.simplefilter("always")
+    for stream in (False, True):
+        with mount(requests.Session(), max_backoff=0, operation_timeout=60) as session:
+            response = session.get(server.url, stream=stream)
+            print(response.content.decode(), len(retry_history(response).attempts), end=" ")
+print(*[each.message for each in seen])
+"""
+"""Sends to a server that fails once, where every library has another name for the private one that it is given."""
+
+
+def ends_after_renaming(attribute: str) -> str:
+    """What that program prints: the bodies, each with its number of attempts, then the warnings."""
+    attribute = attribute.replace("_HTTPConnection__", "__")
+    done = subprocess.run([sys.executable, "-c", RENAMED, attribute], capture_output=True, text=True)
+    return done.stdout + done.stderr
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("name", private.NAMES)
+def test_where_a_release_has_another_name_retries_go_on(name: str) -> None:
+    """A 503 is retried, streamed or not, and one warning names what is lost."""
+    said = ends_after_renaming(name.rpartition(".")[2])
+    assert said.startswith("well 2 well 2 not found in urllib3 "), said
+    assert name in said
+    assert 1 == said.count("not found")
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("name", private.OPTIONAL)
+def test_an_optional_name_is_not_missed(name: str) -> None:
+    """All works without a warning."""
+    assert "well 2 well 2 \n" == ends_after_renaming(name)
+
+
 def private_names(tree: ast.AST) -> Iterator[str]:
     """Every private attribute that a module reads or sets, or asks for by its text."""
     for node in ast.walk(tree):
         name: object = getattr(node, "attr", None)
-        if isinstance(node, ast.Call) and "getattr" == ast.unparse(node.func):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("getattr", "hasattr", "setattr", "delattr"):
             name = getattr(node.args[1], "value", None)
         if isinstance(name, str) and name.startswith("_") and not name.startswith("__"):
             yield name
@@ -67,6 +123,14 @@ def own_names(tree: ast.AST) -> Iterator[str]:
             yield node.id
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and "self" == ast.unparse(node.value):
             yield node.attr
+
+
+@pytest.mark.parametrize(
+    "source", ["sock._gone", "sock._gone = 1", 'getattr(sock, "_gone", None)', 'hasattr(sock, "_gone")']
+)
+def test_each_way_to_use_a_private_name_is_seen(source: str) -> None:
+    """Read, set, or asked for by its text."""
+    assert ["_gone"] == list(private_names(ast.parse(source)))
 
 
 @pytest.mark.once
