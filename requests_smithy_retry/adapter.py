@@ -16,7 +16,6 @@ from .config.sources import resolve
 from .core.driver import Plan
 from .core.foreign import check_beside_strategy, is_built_in
 from .core.port import Feature
-from .core.scope import Scope
 from .core.strategy import RetryStrategy, StandardRetryStrategy
 from .errors import RetryConfigError, RetryConfigWarning
 from .features.adapter_base import AdapterBase
@@ -126,9 +125,6 @@ class RetryAdapter(AdapterBase):
         """Adopt a strategy, and compute once what each send needs to know of it."""
         self._use_our_pools()  # unpickling has made new ones
         self._strategy = strategy
-        own = getattr(self.scope_of, "__func__", None)
-        self._scopes_are_origins = self.retry_config.scope is None and own is RetryAdapter.scope_of
-        self._by_origin: dict[str, Scope] = {}
         own = strategy.features() if is_built_in(strategy) else ()
         # A permit may be refused; who was let in by a rate limit sends at once.
         self.features: tuple[Feature, ...] = (*own, *features_of(self.retry_config, self.clock))
@@ -139,7 +135,10 @@ class RetryAdapter(AdapterBase):
         config = self.retry_config
         items = listeners_of(config, (*config.listeners, *self._own_listeners()))
         self.listeners: Any = Listeners(items) if items else None
-        self.plan: Plan = Plan.of(config, self._strategy, self.features, self.listeners)
+        is_ours = getattr(self.scope_of, "__func__", None) is RetryAdapter.scope_of
+        self.plan: Plan = Plan.of(
+            config, self._strategy, self.features, self.listeners, scopes_are_origins=is_ours and config.scope is None
+        )
 
     def scope_of(self, request: PreparedRequest) -> str:
         """Return the scope of a request: the target's origin, or the result of the option ``scope``.

@@ -32,7 +32,7 @@ def forget_everything() -> None:
     Quotas are full; no service is known to be down, no limit to be used up and no address to fail. Operations that wait
     for a service or for a permit go at once. Quotas on Redis stay as they are: they are other processes', too.
     """
-    for reference in tuple(_alive.values()):
+    for reference in list(_alive.values()):
         owner = reference()
         if owner is not None:
             owner.forget()

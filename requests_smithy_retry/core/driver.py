@@ -88,6 +88,7 @@ class Call(NamedTuple):
 class Plan:
     """What each call goes by: an adapter's policy, with all that would else be looked up each time.
 
+    :param by_origin: the scopes by the beginning of a URL; None: they are not found by that.
     :param begin_foreign: begins an operation of a strategy that is not built in; None: it is built in.
     :param is_bounded: an option bounds the time of each call.
     :param begins_at_once: a first attempt needs nothing that the machine would have to ask for.
@@ -98,6 +99,7 @@ class Plan:
     strategy: Any
     policy: Policy
     scopes: Scopes
+    by_origin: dict[str, Scope] | None
     listeners: Any
     begin_foreign: Callable[[str], ForeignOperation] | None
     is_bounded: bool
@@ -111,7 +113,15 @@ class Plan:
     vouch: tuple[Vouches, ...]
 
     @classmethod
-    def of(cls, config: RetryConfig, strategy: Any, features: tuple[Feature, ...], listeners: Any) -> Plan:
+    def of(
+        cls,
+        config: RetryConfig,
+        strategy: Any,
+        features: tuple[Feature, ...],
+        listeners: Any,
+        *,
+        scopes_are_origins: bool,
+    ) -> Plan:
         """Make it for a strategy, with the features that the config asks for."""
         is_ours, is_own, begin_foreign = isinstance(strategy, StandardRetryStrategy), is_built_in(strategy), None
         policy: Policy = strategy.policy if is_ours else Policy.of(config, features)
@@ -123,6 +133,7 @@ class Plan:
             strategy,
             policy,
             strategy.scopes if is_own else Scopes(no_quota),
+            {} if scopes_are_origins else None,
             listeners,
             begin_foreign,
             (config.operation_timeout, config.operation_attempt_timeout) != (None, None),
@@ -149,8 +160,6 @@ class Driver(HTTPAdapter):
     _given: bool
     _make_plan: Callable[[], None]
     _use: Callable[[Any], None]
-    _by_origin: dict[str, Scope]
-    _scopes_are_origins: bool
     scope_of: Callable[[PreparedRequest], str]
 
     def send(
@@ -173,7 +182,7 @@ class Driver(HTTPAdapter):
         if not plan.config.enabled:
             return self._send_plainly(request, stream, timeout, how, is_enabled=False)
         call = self._call(plan, request, stream, timeout, how, options)
-        held, scope, has_begun = Held(stream, call.limits), self._scope(request), False
+        held, scope, has_begun = Held(stream, call.limits), self._scope(plan, request), False
         try:
             if plan.begins_at_once and self._begins_at_once(plan, call, scope):
                 observed = call.observed
@@ -213,16 +222,19 @@ class Driver(HTTPAdapter):
             config, request, stream, config.timeout if timeout is None else timeout, how, options, limits, observed, {}
         )
 
-    def _scope(self, request: PreparedRequest) -> Scope:
+    def _scope(self, plan: Plan, request: PreparedRequest) -> Scope:
         """Return the scope of a request. Where scopes are origins, it is found by the beginning of the URL."""
+        known = plan.by_origin
+        if known is None:
+            return plan.scopes.get(self.scope_of(request))
         origin = ORIGIN(request.url)[0]  # type: ignore[arg-type, index]
-        scope = self._by_origin.get(origin)
+        scope = known.get(origin)
         if scope is None or scope.is_retired:
-            scope = self.plan.scopes.get(self.scope_of(request))
-            if self._scopes_are_origins and scope.name != OVERFLOW:
-                if len(self._by_origin) >= MOST_SCOPES:
-                    self._by_origin.clear()
-                self._by_origin[origin] = scope
+            scope = plan.scopes.get(self.scope_of(request))
+            if scope.name != OVERFLOW:
+                if len(known) >= MOST_SCOPES:
+                    known.clear()
+                known[origin] = scope
         return scope
 
     def _begins_at_once(self, plan: Plan, call: Call, scope: Scope) -> bool:
@@ -383,7 +395,7 @@ class Driver(HTTPAdapter):
         held.begin(self.clock.now())
         held.error, held.brought = error, brought
         try:
-            return self._operate(plan, again, self._scope(call.request), held, has_begun=True)
+            return self._operate(plan, again, self._scope(plan, call.request), held, has_begun=True)
         except BaseException as stopped:
             self._break_off(again, held, stopped)
             raise

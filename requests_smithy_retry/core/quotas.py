@@ -43,6 +43,7 @@ def quotas_of(config: RetryConfig, clock: Clock) -> MakeQuota:
 
 def line_before(bucket: PayoffTokenBucket, now: float) -> PayoffQuota:
     """Return the one line before a bucket that was passed in: adapters that share the bucket share its line."""
-    if bucket.quota is None:
-        bucket.quota = PayoffQuota(bucket, now)
-    return bucket.quota
+    with bucket._lock:
+        if bucket.quota is None:
+            bucket.quota = PayoffQuota(bucket, now)
+        return bucket.quota

@@ -70,13 +70,13 @@ class Scope:
 
     def is_spare(self, now: float) -> bool:
         """Return True if a new one would do as well."""
-        return self.quota.is_spare(now) and all(part.is_spare(now) for part in tuple(self.parts.values()))
+        return self.quota.is_spare(now) and all(part.is_spare(now) for part in list(self.parts.values()))
 
     def forget(self, now: float) -> None:
         """Begin anew, as if nobody had ever sent anything."""
         self.quota.forget(now)
         self.tally.forget()
-        for part in tuple(self.parts.values()):
+        for part in list(self.parts.values()):
             part.forget(now)
 
 

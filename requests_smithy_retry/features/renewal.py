@@ -61,7 +61,7 @@ class Renewal(Feature):
         if response.is_redirect:
             _chains[id(hooks)] = hooks, origin
             if len(_chains) > MOST_CHAINS:
-                _chains.pop(next(iter(tuple(_chains))), None)
+                _chains.pop(next(iter(list(_chains))), None)
         elif response.status_code < 400:
             _chains.pop(id(hooks), None)
 

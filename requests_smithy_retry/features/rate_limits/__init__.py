@@ -155,13 +155,13 @@ class Users:
     def made(self, user: bytes) -> Limits:
         """Return the limits of a user, new ones if need be, for which the oldest spare ones go."""
         if user not in self.known and len(self.known) >= MOST_USERS:
-            spare = (other for other, limits in tuple(self.known.items()) if limits.is_spare)
+            spare = (other for other, limits in list(self.known.items()) if limits.is_spare)
             self.known.pop(next(spare, user), None)
         return self.known.setdefault(user, Limits(spreads=self._spreads))
 
     def is_spare(self, now: float) -> bool:
         """Return True if nobody waits; a new one hears of the limits again."""
-        return all(limits.is_spare for limits in tuple(self.known.values()))
+        return all(limits.is_spare for limits in list(self.known.values()))
 
     def forget(self, now: float) -> None:
         """Give up all limits. Who waits goes on waiting."""

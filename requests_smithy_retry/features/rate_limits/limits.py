@@ -123,7 +123,8 @@ class Limits:
         """Make the lock anew, after a fork: the waiting threads do not exist in the child."""
         self.lock: threading.Lock = threading.Lock()
         self.line: deque[Turn] = deque()
-        self._under_way: weakref.WeakSet[Pass] = weakref.WeakSet()
+        # No WeakSet: one that another thread's pass leaves must not be iterated. The callback runs no bytecode.
+        self._under_way: dict[weakref.ref[Pass], None] = {}
         self.asked: weakref.WeakSet[Caller] = weakref.WeakSet()
         """Calls that a server asked to wait."""
 
@@ -134,7 +135,7 @@ class Limits:
 
     def opens(self, now: float) -> tuple[float, str]:
         """Return when another request may be sent, and the header that says so. Called with the lock."""
-        sent = [passed.sent for passed in self._under_way]
+        sent = [passed.sent for each in list(self._under_way) if (passed := each()) is not None]
         moments = [(window.opens(now, sent), window.source) for window in self._windows.values()]
         return max([*moments, (self._closed_until, "retry-after")])
 
@@ -156,7 +157,7 @@ class Limits:
 
     def let_in(self, passed: Pass) -> Pass:
         """Count a request that is sent now. Called with the lock."""
-        self._under_way.add(passed)
+        self._under_way[weakref.ref(passed, self._under_way.pop)] = None
         for window in self._windows.values():
             window.own += 1
         return passed
@@ -165,7 +166,7 @@ class Limits:
         """Take in the end of a request: its pass, if it has one; what its answer announced; its status, or 0."""
         with self.lock:
             if passed is not None:
-                self._under_way.discard(passed)
+                self._under_way.pop(weakref.ref(passed), None)
             if not self._has_several:
                 self._take_in(told, now, -inf if passed is None else passed.sent, is_refused=status in REFUSALS)
             if 0 < status < 500 and status not in REFUSALS:

@@ -63,7 +63,8 @@ class Telemetry:
         :raises RetryConfigError: if an extra is missing, or a kind's metrics exist already.
         """
         if "log" in kinds:
-            show_log()
+            with self._lock:
+                show_log()
         for kind, name in LISTENERS.items():
             if kind not in kinds and (kind != "otel" or self._providers is None):
                 continue
@@ -136,7 +137,7 @@ class Bounded:
         if value in self._seen:
             return value
         with self._lock:
-            if len(self._seen) >= self._most:
+            if value not in self._seen and len(self._seen) >= self._most:
                 return OTHER
             self._seen.add(value)
             return value
