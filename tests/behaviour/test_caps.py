@@ -105,6 +105,7 @@ def asked(situation: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPat
     return len(sent), retry_history(outcome)
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("most", [1, 2, 3, 6])
 @pytest.mark.parametrize("situation", SITUATIONS)
 @pytest.mark.parametrize("way", WAYS)

@@ -221,6 +221,7 @@ def test_a_long_discarded_body_is_not_read_to_its_end():
         assert 2 == server.connections
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(
     "fault", [*FAULTS.values(), Reply(503, body=b"x"), Reply(429, body=b"x"), Reply(404)], ids=repr

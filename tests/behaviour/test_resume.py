@@ -177,6 +177,7 @@ MISFITS: dict[str, Callable[[RecordedRequest, Reply], Behaviour]] = {
 }
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("way", ["iter_content", "content", "raw.read(n)"])
 @pytest.mark.parametrize("misfit", MISFITS)
 def test_nothing_is_put_together_that_does_not_fit(misfit: str, way: str) -> None:
@@ -473,6 +474,7 @@ LEAVING: dict[str, Callable[[requests.Response], Any]] = {
 }
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("framing", ["length", "chunked"])
 @pytest.mark.parametrize("way", LEAVING)
 @pytest.mark.parametrize("misfit", [None, "200", "503", "another range"])
