@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from .features.deadline_header import deadline_of as deadline_of
     from .features.digest import DigestMismatch as DigestMismatch
     from .features.everywhere.installation import install as install, uninstall as uninstall
+    from .features.cancel import RetryCancelled as RetryCancelled
     from .features.max_wait import RetryLater as RetryLater
     from .features.rate_limits import RateLimitDialect as RateLimitDialect
     from .mounting import mount as mount
@@ -129,6 +130,7 @@ else:  # pragma: no branch - a type checker would accept any name
         "features.deadline_header": "deadline_of",
         "features.digest": "DigestMismatch",
         "features.everywhere.installation": "install uninstall",
+        "features.cancel": "RetryCancelled",
         "features.max_wait": "RetryLater",
         "features.rate_limits": "RateLimitDialect",
         "mounting": "mount",

@@ -98,6 +98,8 @@ class StopReason(enum.Enum):
     """The client's own rate limiter had no permit before the deadline or within ``max_permit_wait`` (contract 9). The
     caller gets the last response or exception; a ``ConnectTimeout`` if there was none yet, or if its body was long
     and is lost."""
+    CANCELLED = "the program cancelled the wait"
+    """The event of ``retry_options(cancel=...)`` is set. The caller gets a ``RetryCancelled``."""
     WAIT_TOO_LONG = "the wait would be longer than max_wait"
     """The option ``max_wait`` forbids the next wait, or the rest of one. The caller gets a ``RetryLater``."""
     STRATEGY_REFUSED = "the retry strategy refused"

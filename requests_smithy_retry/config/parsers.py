@@ -53,6 +53,7 @@ aws_config: Parse = only(
     "True, False, or the name of a profile",
     lambda value: is_bool(value) or (isinstance(value, str) and value.strip() != ""),
 )
+event: Parse = only("a threading.Event", lambda value: callable(getattr(value, "is_set", None)))
 function: Parse = only("a function or None", lambda value: value is None or callable(value))
 
 

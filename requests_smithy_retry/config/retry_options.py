@@ -16,6 +16,8 @@ from . import parsers as types
 from .options import MEANT, nearest, option, options_of, signature_with
 
 if TYPE_CHECKING:
+    from threading import Event
+
     from requests import Response
     from typing_extensions import Unpack
 
@@ -51,6 +53,7 @@ class OperationOptions:
         None, number(), "how old an outage may become before calls stop waiting for the service, s; 0: none waits"
     )
     max_wait: float | None = option(None, number(), "a longer wait, of whatever kind, ends the call with RetryLater, s")
+    cancel: Event | None = option(None, types.event, "a set event ends any wait, with RetryCancelled")
     pacing: str | None = option(
         None,
         types.one_of("announced", "off"),
@@ -104,6 +107,7 @@ class OperationKeywords(TypedDict, total=False):
     deadline: float | None
     patience: float | None
     max_wait: float | None
+    cancel: Event | None
     pacing: str | None
     resume: bool | None
     validate: Callable[[Response], bool | float] | None
@@ -220,6 +224,7 @@ def retry_options(*, clock: Clock = SYSTEM_CLOCK, **options: Unpack[OperationKey
         not wait. A wait that a server asks for is not made if it is longer, or would end later than twice this after
         the operation began.
     :param max_wait: a longer wait, of whatever kind, ends the call with :class:`RetryLater`; seconds.
+    :param cancel: an event that ends any wait with :class:`RetryCancelled` once it is set, within 0.05 s.
     :param resume: False: a body that breaks off is not continued where it stopped.
     :param validate: a function of a 2xx, as the option of that name; of nested blocks, the innermost one is asked.
     :param digest: ``"sha256:..."``, or another algorithm of ``hashlib``: a body of a 2xx in the block is hashed as

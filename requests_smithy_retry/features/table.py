@@ -33,6 +33,7 @@ SENDING: dict[str, Callable[[RetryConfig], object]] = {
     "addresses": lambda _: True,
     "deadline_header": lambda config: config.deadline_header,
     "max_wait": lambda _: True,
+    "cancel": lambda _: True,
     "digest": lambda _: True,
 }
 """The others: a strategy that is driven by hand does without them."""

@@ -16,8 +16,8 @@ from requests_smithy_retry import RetryConfigError, classifier, only, retry_opti
 from requests_smithy_retry.testing import FakeClock
 
 TAKEN = (
-    "max_attempts, classifiers, idempotent, long_poll, idempotency_key, enabled, deadline, patience, max_wait, pacing, "
-    "resume, validate, digest"
+    "max_attempts, classifiers, idempotent, long_poll, idempotency_key, enabled, deadline, patience, max_wait, cancel, "
+    "pacing, resume, validate, digest"
 )
 
 

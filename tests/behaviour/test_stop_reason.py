@@ -19,6 +19,7 @@ def test_the_phrases_stay_as_they_are():
         "PATIENCE": "the service has been down for longer than patience allows",
         "LINE_FULL": "too many operations are waiting for the service already",
         "RATE_LIMITED": "no send permit in time",
+        "CANCELLED": "the program cancelled the wait",
         "WAIT_TOO_LONG": "the wait would be longer than max_wait",
         "STRATEGY_REFUSED": "the retry strategy refused",
         "DISABLED": "retries are switched off",
