@@ -16,8 +16,6 @@ from requests.adapters import HTTPAdapter
 from urllib3 import HTTPResponse
 
 from requests_smithy_retry import (
-    ErrorKind,
-    RetryAction,
     RetryAdapter,
     RetryConfig,
     RetryConfigError,
@@ -25,9 +23,7 @@ from requests_smithy_retry import (
     SimpleRetryStrategy,
     StandardRetryStrategy,
     StopReason,
-    classifier,
     retry_history,
-    retry_options,
 )
 from requests_smithy_retry.testing import FakeClock
 from tests.support import (
@@ -53,36 +49,6 @@ def test_max_retries_cannot_be_assigned_past_a_strategy():
         assert strategy is adapter.strategy
 
 
-def test_an_unknown_option_is_a_type_error_with_the_nearest_name():
-    """A misspelt option is caught when the adapter is made."""
-    with pytest.raises(TypeError, match="'max_attempts'"):
-        RetryAdapter(max_atempts=2)
-    with pytest.raises(TypeError, match="no option 'quux'"):
-        RetryAdapter(quux=2)
-
-
-@pytest.mark.parametrize(
-    ("word", "option"),
-    [
-        ("total", "max_attempts"),
-        ("status_forcelist", "retry_status_codes"),
-        ("backoff_factor", "initial_backoff"),
-        ("stop_after_attempt", "max_attempts"),
-        ("stop_after_delay", "operation_timeout"),
-        ("wait", "initial_backoff"),
-        ("on", "classifiers"),
-        ("attempts", "max_attempts"),
-        ("max_tries", "max_attempts"),
-        ("retry_on", "retry_status_codes"),
-    ],
-)
-def test_a_word_of_another_library_leads_to_the_option(word, option):
-    """urllib3, tenacity, stamina and backoff have other names for the same; the error has ours."""
-    with pytest.raises(TypeError) as caught:
-        RetryAdapter(**{word: 2})
-    assert f"there is no option {word!r}: did you mean {option!r}?" == str(caught.value)
-
-
 def test_options_beside_a_config_override_it():
     """The config is the base, options by name are on top of it."""
     adapter = RetryAdapter(config=RetryConfig(max_attempts=7, max_backoff=1), max_attempts=2)
@@ -104,14 +70,6 @@ def test_options_of_the_strategy_beside_one_are_refused():
         with pytest.raises(RetryConfigError, match=next(iter(options))):
             RetryAdapter(strategy=StandardRetryStrategy(), **options)
     assert RetryAdapter(strategy=StandardRetryStrategy(), raise_on_status=True).retry_config.raise_on_status
-
-
-def test_another_strategy_may_be_assigned():
-    """Operations that begin afterwards go by the new strategy."""
-    adapter = scripted(503, 503)
-    adapter.strategy = SimpleRetryStrategy(max_attempts=1)
-    assert 503 == send(adapter).status_code
-    assert 1 == len(adapter.sent)
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -167,12 +125,6 @@ def test_a_post_that_may_have_been_applied_is_sent_once(step):
     history = retry_history(outcome)
     assert StopReason.NOT_RESENDABLE is history.stop_reason
     assert "POST is not idempotent" in history.sentence
-
-
-def test_a_post_of_which_nothing_was_written_is_sent_again():
-    """No byte left, so nothing can have been applied."""
-    adapter = scripted(pool_timeout(), 200)
-    assert 200 == send(adapter, "POST", data="a").status_code
 
 
 @pytest.mark.parametrize(
@@ -359,18 +311,6 @@ def test_a_hint_that_is_too_long_ends_the_operation():
     assert [500] == [bucket.available for bucket in adapter.strategy.snapshot().buckets.values()]
 
 
-def test_a_classifiers_floor_holds_beside_a_clamped_hint():
-    """The floor of a reason holds, also where ``x-amz-retry-after`` alone would give less (contract 3.1)."""
-
-    @classifier
-    def slow(outcome):
-        return RetryAction.retryable_error_with_explicit_delay(ErrorKind.TRANSIENT, 60)
-
-    adapter = scripted(Reply(503, {"x-amz-retry-after": "100000"}), 200, classifiers=[slow])
-    send(adapter)
-    assert [60] == adapter.clock.sleeps
-
-
 class Counting:
     """A foreign strategy with no base class: three attempts, a fixed wait, and a list of what it was told."""
 
@@ -475,14 +415,6 @@ def test_a_foreign_strategys_own_exception_comes_through():
 
     with pytest.raises(LookupError, match="a bug"):
         send(scripted(503, strategy=Broken()))
-
-
-def test_a_foreign_strategy_keeps_to_the_blocks_max_attempts():
-    """``retry_options(max_attempts=1)`` holds with a foreign strategy, too."""
-    adapter = scripted(503, strategy=Counting())
-    with retry_options(max_attempts=1):
-        response = send(adapter)
-    assert StopReason.MAX_ATTEMPTS is retry_history(response).stop_reason
 
 
 @pytest.mark.parametrize("step", [200, 503, reset_error()])
@@ -698,3 +630,11 @@ def test_max_retries_beside_max_attempts_is_an_error(value):
     """``max_retries`` and ``max_attempts`` name the same number, so only one may be given."""
     with pytest.raises(RetryConfigError, match="only one of max_retries and max_attempts"):
         RetryAdapter(max_retries=value, max_attempts=2)
+
+
+def test_another_strategy_may_be_assigned():
+    """Operations that begin afterwards go by the new strategy."""
+    adapter = scripted(503, 503)
+    adapter.strategy = SimpleRetryStrategy(max_attempts=1)
+    assert 503 == send(adapter).status_code
+    assert 1 == len(adapter.sent)

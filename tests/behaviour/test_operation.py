@@ -55,21 +55,6 @@ class Interrupted(FakeClock):
         raise KeyboardInterrupt
 
 
-def test_a_subclass_of_a_strategy_gets_its_own_token_back() -> None:
-    """A first token of a subclass's own kind is handed to ``record_success`` as it is."""
-    token, succeeded = SimpleNamespace(retry_delay=None), []
-
-    class Own(StandardRetryStrategy):
-        def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any:
-            return token
-
-        def record_success(self, *, token: Any) -> None:
-            succeeded.append(token)
-
-    assert 200 == send(scripted(200, strategy=Own())).status_code
-    assert [token] == succeeded
-
-
 @pytest.mark.parametrize(("wait", "time"), [(10, 5), (0.5, 0.4), (0.5, 0.5)])
 def test_a_first_wait_past_the_deadline_is_not_made(wait: float, time: float) -> None:
     """The attempt is made at once, and it is the only one."""
@@ -353,16 +338,6 @@ def test_after_a_late_cut_a_post_is_not_sent_again() -> None:
             made.post(server.url, data=b"once")
         assert len(server.requests) == 1
     assert retry_history(caught.value).stop_reason is StopReason.NOT_RESENDABLE
-
-
-def test_a_late_cut_of_what_was_refused_a_retry_gets_none() -> None:
-    """The strategy has said why already."""
-    with nothing_left(), FaultServer([late_cut(503)] * 3) as server, at_once(max_attempts=2) as made:
-        with pytest.raises(requests.exceptions.ChunkedEncodingError) as caught:
-            made.get(server.url)
-        assert len(server.requests) == 2
-    history = retry_history(caught.value)
-    assert (history.stop_reason, history.attempts[-1].error) == (StopReason.MAX_ATTEMPTS, "ChunkedEncodingError")
 
 
 class Again(Late):

@@ -244,3 +244,14 @@ def test_a_host_that_is_none_has_no_address(telemetry: Telemetry) -> None:
     scripted(200, listeners=[telemetry.listener], scope=lambda _: "broken").send(request)
     (span,) = telemetry.spans
     assert "server.address" not in span.attributes
+
+
+def test_scopes_are_bounded() -> None:
+    """Past the bound, hosts share one label."""
+    telemetry = Telemetry(max_scopes=2)
+    adapter = scripted(*[200] * 4, listeners=[telemetry.listener])
+    for name in ("a", "b", "c", "d"):
+        send(adapter, url=f"https://{name}.example.com/")
+    assert {"https://a.example.com", "https://b.example.com", "_OTHER"} == {
+        labels[-1] for labels in telemetry.points("attempts")
+    }

@@ -22,11 +22,9 @@ from requests_smithy_retry import (
     retry_history,
     retry_options,
 )
-from requests_smithy_retry.features.redis import RedisQuota
 from requests_smithy_retry.testing import FakeClock, FaultServer, Reply, scripted
 from tests.faults import CutBody, coded_reply
 from tests.support import send
-from tests.unit.features.redis.servers import Dictionary
 
 HOUR = 3600.0
 SCOPE = "https://api.example.com:443"
@@ -136,13 +134,6 @@ def test_a_lone_caller_asks_once_more_before_its_patience_is_over(
     moments = sorted({round(attempt.started - history.attempts[0].started, 2) for attempt in history.attempts})
     assert asked == [moment for moment in moments if moment == 0 or moment > 0.5]
     assert seconds == pytest.approx(of.clock.now())
-
-
-def test_a_lone_caller_asks_once_more_before_its_deadline() -> None:
-    """Where the deadline comes first, it is the end that counts."""
-    adapter, of = service((0.0, 2.0), operation_timeout=2.6)
-    assert 200 == send(adapter).status_code
-    assert pytest.approx(2.1) == of.clock.now()
 
 
 @pytest.mark.once
@@ -353,14 +344,6 @@ def test_who_waits_at_one_adapter_is_let_go_by_a_success_at_another() -> None:
     clock.sleep = sleep  # type: ignore[method-assign]
     history = retry_history(send(one))
     assert (4, "another request succeeded") == (len(history.attempts), history.attempts[-1].line_why)
-
-
-def test_a_shared_quota_has_a_line_too() -> None:
-    """A shared quota has the published capacity, and an operation that finds it empty waits."""
-    adapter, of = service((0.0, 3.0), quota=RedisQuota(Dictionary(), timeout=60))
-    assert 200 == send(adapter).status_code
-    assert 3.0 <= of.clock.now()
-    assert 500 == adapter.strategy.bucket(SCOPE).capacity
 
 
 class Restarting:

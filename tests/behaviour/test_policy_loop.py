@@ -10,11 +10,9 @@ import pytest
 from requests_smithy_retry import (
     AdaptiveRetryStrategy,
     RetryError,
-    SimpleRetryStrategy,
     StandardRetryStrategy,
     StopReason,
     TokenError,
-    only,
     retry_options,
 )
 from requests_smithy_retry.policy import (
@@ -215,17 +213,6 @@ def test_terminate_and_fail_raises_at_once() -> None:
     assert caught.value.stop_reason is StopReason.FORBIDDEN
 
 
-def test_terminate_and_succeed_with_an_exception_gives_none() -> None:
-    """A policy can wait until something is not found: success with an exception gives None."""
-
-    class Gone:
-        def evaluate(self, result: Result[Any], /) -> RetryDirective:
-            return RetryDirective.TerminateAndSucceed if isinstance(result.error, KeyError) else AGAIN
-
-    clock = FakeClock()
-    assert retry(Gone(), block_of("there", KeyError()), strategy=strategy_on(clock), clock=clock) is None
-
-
 def test_max_time_bounds_all_tries_and_waits() -> None:
     """A wait that would not end in time is not begun."""
     clock = FakeClock()
@@ -285,13 +272,6 @@ def test_a_foreign_strategy_is_told_in_the_words_of_error_retry_info() -> None:
     client = DirectedError(RetryErrorType.ClientSide, None, None)
     assert (client.fault, client.retry_after) == ("client", None)
     assert DirectedError(RetryErrorType.Timeout, None, None).is_timeout_error is True
-
-
-def test_a_strategy_whose_own_classifiers_are_silent_does_what_the_policy_says() -> None:
-    """The policy is the only judge."""
-    clock = FakeClock()
-    strategy = SimpleRetryStrategy(classifiers=only(), jitter="none", clock=clock)
-    assert retry(Until("done"), block_of("pending", "done"), strategy=strategy, clock=clock) == "done"
 
 
 def test_ctrl_c_is_not_judged() -> None:

@@ -18,7 +18,6 @@ from requests_smithy_retry.testing import FakeClock
 from tests.faults import (
     AnswerBeforeUpload,
     BadChunkSize,
-    CloseAfterReply,
     CloseAfterRequest,
     CutBody,
     FaultServer,
@@ -154,26 +153,6 @@ def test_what_an_earlier_connection_came_to_is_forgotten():
         with pytest.raises(rex.ConnectionError):
             client.post(server.url, data=b"pay")
         assert ["GET", "POST"] == [item.method for item in server.requests]
-        assert 1 == server.connections
-
-
-def test_a_post_on_a_connection_that_went_stale_is_not_sent_twice():
-    """A kept connection that the server closed meanwhile: the POST arrives once, or the caller hears of it."""
-    with FaultServer([CloseAfterReply(OK, after=0.0), OK, OK]) as server, session() as client:
-        client.get(server.url)
-        try:
-            client.post(server.url, data=b"pay")
-        except rex.ConnectionError:
-            pass
-        assert sum(item.method == "POST" for item in server.requests) <= 1
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_one_connection_serves_many_successes(stream):
-    """Keep-alive works as without us."""
-    with FaultServer(OK) as server, session() as client:
-        for _ in range(10):
-            assert b"at last" == client.get(server.url, stream=stream).content
         assert 1 == server.connections
 
 

@@ -23,7 +23,7 @@ from requests_smithy_retry import (
     retry_history,
 )
 from requests_smithy_retry.testing import FakeClock, ScriptedReply, scripted
-from tests.faults import CloseAfterRequest, CutBody, FaultServer, Reply, ResetAfterRequest, refusing_port, try_later
+from tests.faults import CloseAfterRequest, CutBody, FaultServer, Reply, ResetAfterRequest, try_later
 from tests.support import pool_timeout, prepare, read_timeout, reset_error
 
 URLLIB3_2 = hasattr(Retry(0), "backoff_jitter")
@@ -379,15 +379,3 @@ DIFFERENT = [
 def test_where_the_same_faults_end_differently(script, options, method, theirs, ours) -> None:
     """Each difference is in docs/howto/move-from-urllib3-retry.md, with its reason."""
     assert (theirs, ours) == compare(script, Retry(**options), method)
-
-
-@pytest.mark.real_time
-def test_an_unsent_post_is_retried_as_urllib3_does() -> None:
-    """If no connection is made, the method does not matter, and ``connect`` counts."""
-    with refusing_port() as port:
-        adapter = RetryAdapter(max_retries=Retry(5, connect=1), clock=FakeClock())
-        with pytest.raises(requests.ConnectionError) as caught:
-            adapter.send(prepare("POST", f"http://127.0.0.1:{port}/", data=b"x"))
-    history: Any = retry_history(caught.value)
-    assert "1 retries after connect failures are allowed by the urllib3 Retry" == history.why
-    assert 2 == len(history.attempts)

@@ -139,13 +139,6 @@ class Says:
         return self.directive
 
 
-@pytest.mark.parametrize("directive", [None, True, "retry", RetryErrorType.ServerSide, RetryDirective.RetryError])
-def test_a_policy_that_returns_no_directive_is_told_so(directive: Any) -> None:
-    """A policy that forgot its return does not turn a good value into a failure in silence."""
-    with pytest.raises(TypeError, match=r"Says.*RetryDirective"):
-        retry(Says(directive), lambda: 1, strategy=StandardRetryStrategy())
-
-
 @pytest.mark.parametrize("max_time", [0, -1, math.nan, math.inf, True, "3"])
 def test_a_max_time_that_bounds_nothing_is_refused(max_time: Any) -> None:
     """`max_time` is None or a finite number of seconds above 0."""
@@ -196,3 +189,10 @@ def test_a_classifier_made_by_the_decorator_can_be_pickled(protocol: int) -> Non
     """The documented form of a classifier goes to another process with its adapter."""
     copied = pickle.loads(pickle.dumps(RetryAdapter(classifiers=[locked]), protocol))
     assert copied.retry_config.classifiers == (locked,)
+
+
+@pytest.mark.parametrize("directive", [None, True, "retry", RetryErrorType.ServerSide, RetryDirective.RetryError])
+def test_a_policy_that_returns_no_directive_is_told_so(directive: Any) -> None:
+    """A policy that forgot its return does not turn a good value into a failure in silence."""
+    with pytest.raises(TypeError, match=r"Says.*RetryDirective"):
+        retry(Says(directive), lambda: 1, strategy=StandardRetryStrategy())
