@@ -115,7 +115,7 @@ def bound(tasks: int) -> float:
 def measure(quick: bool) -> list[Line]:
     """Compare with workers that sleep."""
     tasks = 200 if quick else 1000
-    ours, sleepy = run(tasks, max_wait=2), run(tasks)
+    ours, sleepy = run(tasks, max_wait=0.5), run(tasks)
     least = bound(tasks)
     return [
         Line("workers asleep, of their time", "<= 1 %", f"{ours.asleep:.2%}", ours.asleep <= 0.01),

@@ -47,8 +47,8 @@ class DeadlineHeader(Feature):
         deadline = None if call.limits is None else call.limits.deadline
         if deadline is None:
             return None
-        if call.observed is not None:
-            call.observed.data[NAME] = deadline
+        assert call.observed is not None  # it is a listener, too
+        call.observed.data[NAME] = deadline
         return Floor(deadline)
 
     def before_attempt(self, event: BeforeAttempt) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import requests
+import urllib3
 
 from requests_smithy_retry import DigestMismatch, RetryConfigError, mount, retry_history, retry_options
 from requests_smithy_retry.testing import CutBody, FaultServer, Reply
@@ -32,6 +33,8 @@ WAYS: dict[str, Callable[[requests.Response], bytes]] = {
     "raw in parts": by_raw,
     "raw.stream": lambda response: b"".join(response.raw.stream(1000)),
 }
+if hasattr(urllib3.HTTPResponse, "read1"):
+    WAYS["raw.read1"] = lambda response: b"".join(iter(lambda: response.raw.read1(70_000), b""))
 WHOLE = Reply(200, {"ETag": '"1"'}, BODY)
 REST = Reply(206, {"ETag": '"1"', "Content-Range": "bytes 150000-299999/300000"}, BODY[150_000:])
 SERVERS: dict[str, list[Any]] = {
@@ -137,3 +140,10 @@ def test_a_body_that_cannot_be_hashed_fails() -> None:
 
     with retry_options(digest=RIGHT), pytest.raises(DigestMismatch, match="a BytesIO cannot be hashed"):
         Odd(script=[support.Reply(200)]).send(support.prepare())
+
+
+def test_it_is_refused_where_the_feature_was_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would have no effect is an error."""
+    monkeypatch.setattr("requests_smithy_retry.features.table.found", lambda name: None)
+    with pytest.raises(RetryConfigError, match=r"\(from retry_options\): None is allowed: it was deleted"):
+        retry_options(digest=RIGHT)

@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.once, pytest.mark.untraced]
 
 def test_a_queue_is_worked_off_by_workers_that_do_not_sleep() -> None:
     """Every task is done; without ``max_wait`` workers sleep."""
-    found = workers.run(150, max_wait=2)
+    found = workers.run(150, max_wait=0.5)
     assert (150, True) == (found.done, found.asleep <= 0.01)
     assert workers.run(150).asleep > 0.01
 

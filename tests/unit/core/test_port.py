@@ -25,6 +25,7 @@ def test_a_feature_adds_nothing_of_itself() -> None:
     feature = Feature()
     said = feature.hint(NOBODY, NOBODY), feature.gate(NOBODY, NOBODY), feature.remedy(NOBODY)
     assert ((), (None, None, None)) == (feature.classifiers(NOBODY), said)
+    assert 3.0 == feature.wait(NOBODY, 3.0, 0.0, "")
 
 
 def test_a_driver_knows_no_retry_of_urllib3() -> None:
