@@ -197,20 +197,13 @@ class TokenBucket(FreshCopies):
         success_reward: float = 1,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        if not is_finite(capacity) or capacity < 0:
-            raise ValueError(f"capacity={safe_repr(capacity)}: a finite number of 0 or more is allowed")
+        check_amount(capacity, "capacity")
+        check_amount(refill_rate, "refill_rate")
+        check_amount(success_reward, "success_reward")
         if initial is not None and not (is_finite(initial) and 0 <= initial <= capacity):
             raise ValueError(f"initial={safe_repr(initial)}: a number from 0 to the capacity {capacity!r} is allowed")
-        if not is_finite(refill_rate) or refill_rate < 0:
-            raise ValueError(
-                f"refill_rate={safe_repr(refill_rate)}: a finite number of tokens per second, 0 or more, is allowed"
-            )
         if on_empty not in ("fail", "wait"):
             raise ValueError(f"on_empty={on_empty!r}: 'fail' or 'wait' is allowed")
-        if not is_finite(success_reward) or success_reward < 0:
-            raise ValueError(
-                f"success_reward={safe_repr(success_reward)}: a finite number of tokens, 0 or more, is allowed"
-            )
         self.capacity = capacity
         self.refill_rate = refill_rate
         self.on_empty = on_empty

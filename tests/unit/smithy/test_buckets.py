@@ -55,9 +55,8 @@ def test_it_refills_with_time():
     assert bucket.available == 3
 
 
-FINITE = "a finite number of 0 or more is allowed"
+FINITE = "a finite number of tokens, 0 or more, is allowed"
 UP_TO = "a number from 0 to the capacity 500 is allowed"
-RATE = "a finite number of tokens per second, 0 or more, is allowed"
 
 
 @pytest.mark.parametrize(
@@ -71,9 +70,9 @@ RATE = "a finite number of tokens per second, 0 or more, is allowed"
         ({"initial": 501}, UP_TO),
         ({"initial": True}, UP_TO),
         ({"initial": "5"}, UP_TO),
-        ({"refill_rate": -1}, RATE),
-        ({"refill_rate": math.inf}, RATE),
-        ({"success_reward": -1}, "a finite number of tokens, 0 or more, is allowed"),
+        ({"refill_rate": -1}, FINITE),
+        ({"refill_rate": math.inf}, FINITE),
+        ({"success_reward": -1}, FINITE),
         ({"on_empty": "sleep"}, "'fail' or 'wait' is allowed"),
     ],
 )
