@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
 import itertools
 import pickle
@@ -230,3 +231,11 @@ def test_options_can_be_pickled_with_an_error_that_carries_them() -> None:
     with retry_options(max_attempts=2) as options:
         copied = pickle.loads(pickle.dumps(options))
     assert (options, 2) == (copied, copied.max_attempts)
+
+
+def test_a_block_that_is_left_in_another_context_stays_in_force_where_it_was_entered() -> None:
+    """Leaving it elsewhere raises nothing."""
+    generator = attempts(1)
+    contextvars.copy_context().run(next, generator)
+    generator.close()
+    assert most() is None

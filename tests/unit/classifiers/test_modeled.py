@@ -187,3 +187,9 @@ def test_an_error_that_is_not_safe_forbids(fault: Any) -> None:
     """The classifier forbids a retry with every ``fault``: the server's, the client's or unknown."""
     verdict = ModeledAsRetryableClassifier().classify_retry(Outcome(error=Info(False, fault=fault)), NOTHING)
     assert verdict == RetryForbidden("Info says that a retry is not safe")
+
+
+def test_a_parser_that_returns_no_exception_is_a_bug() -> None:
+    """Such a bug raises, as does a classifier that returns no verdict."""
+    with pytest.raises(TypeError, match=r"^error_parser returned {'code': 7}: an exception or None is allowed$"):
+        send(scripted(400, classifiers=[ModeledAsRetryableClassifier(lambda response: {"code": 7})]))

@@ -61,7 +61,7 @@ def test_the_verdict_is_the_adapters_own(arguments: list[str], verdict: str, is_
     [
         (["--status", "503"], [(0, 0.05), (0, 0.1)]),
         (["--status", "429"], [(0, 1), (0, 2)]),
-        (["--status", "429", "--header", "Retry-After: 7"], [(7, 7), (7, 7)]),
+        (["--status", "429", "--header", "Retry-After: 7", "pacing=off"], [(7, 7), (7, 7)]),
         (["--status", "503", "jitter=none", "max_attempts=2"], [(0.05, 0.05)]),
         (["--status", "503", "jitter=none", "max_attempts=2", "patience=0"], [(0.05, 0.05)]),
         (["--status", "503", "max_attempts=2", "quota=500"], [(0, 0.05)]),

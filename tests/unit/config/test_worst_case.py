@@ -351,3 +351,17 @@ def test_the_bound(options, expected):
     found = RetryConfig(**options).worst_case().in_vain
     assert (found if expected is None else pytest.approx(expected)) == found
     assert (expected is None) is (found is None)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"operation_attempt_timeout": 10**308},
+        {"max_attempts": 2**9999, "operation_attempt_timeout": 1},
+        {"max_backoff": 1e308, "initial_backoff": 1e308, "operation_attempt_timeout": 1},
+    ],
+)
+def test_more_than_a_float_holds_is_no_bound(options):
+    """Numbers that are allowed never raise, and an operation_timeout bounds them as ever."""
+    assert RetryConfig(quota=500, **options).worst_case().wall_time is None
+    assert 3 == RetryConfig(quota=500, **options, operation_timeout=3).worst_case().wall_time

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from types import SimpleNamespace
 from typing import Any
 
@@ -122,3 +123,16 @@ def test_any_strategy_goes_with_metrics(kind: str) -> None:
     levels.observe(operation(strategy))
     levels.observe(operation(strategy))
     assert levels.read() == ({"a": 7} if kind == "no hash" else {})
+
+
+def test_levels_are_bounded_and_forgotten() -> None:
+    """No more than ``most`` scopes are shown, and a strategy that is gone is gone from the gauge."""
+    levels = QuotaLevels(most=1)
+    strategy = spent("https://a:443")
+    other = strategy.bucket("https://b:443")
+    assert other is not None
+    levels.observe(operation(strategy))
+    assert ["https://a"] == list(levels.read())
+    del strategy, other
+    gc.collect()
+    assert {} == levels.read()

@@ -141,3 +141,12 @@ def test_a_dry_run_changes_nothing_and_tells_what_it_would_do(mounted, monkeypat
             assert [] == said
         uninstall()
     assert reports[0] == [reports[1][0].replace("had", "would have"), *reports[1][1:]]
+
+
+def test_sessions_of_the_program_are_counted() -> None:
+    """One for each session, though it is mounted twice."""
+    installation = installed()
+    assert [] == installation.report()
+    for _ in range(2):
+        requests.Session()
+    assert ["2 of 2 adapters had retries"] == installation.report()

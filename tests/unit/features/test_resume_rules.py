@@ -157,3 +157,10 @@ def test_a_copy_of_a_watched_body_has_nothing() -> None:
     bare = WatchedBody.__new__(WatchedBody)
     with pytest.raises(AttributeError):
         bare.anything  # noqa: B018
+
+
+def test_a_date_is_held_to_as_an_entity_tag_is() -> None:
+    """Under a Last-Modified, the rest must have the same one, as with an entity tag."""
+    plan = Resumable("last-modified", OLD, "", 0, 20, 20)
+    assert Piece(20, 20) == plan.fit(answer(206, last_modified=OLD, content_range="bytes 7-19/20"), 7)
+    assert isinstance(plan.fit(answer(206, last_modified=DATE, content_range="bytes 7-19/20"), 7), str)

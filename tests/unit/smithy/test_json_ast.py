@@ -165,3 +165,9 @@ def test_it_survives_pickling(by_position, by_name):
     assert (error.source, error.place, error.problem) == ("api.json", "/shapes", "expected an object")
     assert repr(error) == "SmithyModelError('api.json', '/shapes', 'expected an object')"
     assert isinstance(error, ValueError)
+
+
+@pytest.mark.parametrize(("read", "value"), [("annotation", True), ("annotation", {}), ("boolean", False)])
+def test_a_value_of_the_right_kind_is_taken(read, value):
+    """The value of an annotation is an object, or true as in the 1.0 AST."""
+    getattr(Node(value, "api.json"), read)()

@@ -92,3 +92,15 @@ def test_an_input_has_to_be_a_structure(target, broken):
             SmithyModel.from_dict(service(shapes))
     else:
         assert SmithyModel.from_dict(service(shapes)).operations["Op"].idempotency_token is None
+
+
+def test_resources_in_a_circle_end():
+    """Resources that contain each other are read once each."""
+    model = service(operation("Op"), resources=[{"target": "t#A"}])
+    model["shapes"]["t#A"] = {
+        "type": "resource",
+        "resources": [{"target": "t#B"}],
+        "read": {"target": "t#Op"},
+    }
+    model["shapes"]["t#B"] = {"type": "resource", "resources": [{"target": "t#A"}]}
+    assert list(SmithyModel.from_dict(model).operations) == ["Op"]

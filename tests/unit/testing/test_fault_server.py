@@ -215,3 +215,14 @@ def test_an_error_in_the_script_is_raised_at_the_end():
         assert "rst" == exchange(server)[1]
     with pytest.raises(KeyError), FaultServer(lambda _: 1 / 0) as server:
         raise KeyError(exchange(server))
+
+
+@pytest.mark.parametrize(
+    ("slow", "least"), [(Reply(delay=0.05), 0.05), (Drip("head", 0.002), 0.07), (Drip("body", 0.002), 0.09)]
+)
+def test_an_answer_can_be_slow(slow, least):
+    """A delay passes before the status, and an interval before each byte of the part that drips."""
+    begin = time.monotonic()
+    with FaultServer(slow) as server:
+        assert 200 == fetch(server)[0]
+        assert time.monotonic() - begin >= least
