@@ -25,7 +25,7 @@ from .report import Result, Verdict, judge
 from .scenes import SCENES, Scene, SceneScript, turnout_of
 
 SPAWNING = multiprocessing.get_context("spawn")
-START = 10.0
+START = 30.0
 """Seconds that the child of a scene may take to start."""
 LOOK = 0.05
 """Seconds between two looks at a child."""
@@ -36,11 +36,11 @@ class Setting:
     """The settings of a run; durations in seconds."""
 
     seed: int = 1
-    operations: int = 60
+    operations: int = 30
     outage: float = 3.0
-    patience: float = 5.0
+    patience: float = 3.0
     """The longest silence of a client within an operation before it is ended."""
-    limit: float = 25.0
+    limit: float = 20.0
     """The longest duration of the run, without the scenes."""
     scenes: tuple[Scene, ...] = SCENES
 

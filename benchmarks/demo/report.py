@@ -90,9 +90,30 @@ def counts(results: Iterable[Result]) -> dict[str, int]:
     return {verdict.value: verdicts[verdict] for verdict in Verdict}
 
 
+def results(document: Values) -> Iterator[str]:
+    """Yield the result in a sentence for the faults and for each scene, which says where plain requests did better."""
+    ours = document["clients"][-1]
+    others = " and ".join(f"{each['client']} {each['succeeded']}" for each in document["clients"][:-1])
+    yield (
+        f"Of {document['operations']} operations, each under a fault, {ours['client']} finished {ours['succeeded']} "
+        f"well, and had {ours['wrong']} wrong bodies; {others}."
+    )
+    for scene in document["scenes"].values():
+        plain, *_, mine = scene["clients"]
+        parts = {"begun meanwhile": "in_trouble", "before and after": "otherwise"}
+        said = [
+            f"{mine[f'{key}_done']} of {mine[key]} {when} (plain requests {plain[f'{key}_done']})"
+            for when, key in parts.items()
+        ]
+        worse = [when for when, key in parts.items() if plain[f"{key}_done"] > mine[f"{key}_done"]]
+        better = f": plain requests did better with those {' and those '.join(worse)}" if worse else ""
+        yield f"{scene['label']}: {mine['client']} finished {' and '.join(said)}{better}."
+
+
 def show(document: Values) -> Iterator[str]:
     """Yield the lines of the report."""
     columns = document["clients"]
+    yield "\n" + "\n".join(results(document))
     yield "\nEach fault, and the operations that succeeded despite it:\n"
     names = [each["client"] for each in columns]
     yield from table(names, {fault.label: [cell(each["faults"][fault.name]) for each in columns] for fault in FAULTS})
