@@ -90,7 +90,7 @@ def counts(results: Iterable[Result]) -> dict[str, int]:
     return {verdict.value: verdicts[verdict] for verdict in Verdict}
 
 
-def results(document: Values) -> Iterator[str]:
+def sentences(document: Values) -> Iterator[str]:
     """Yield the result in a sentence for the faults and for each scene, which says where plain requests did better."""
     ours = document["clients"][-1]
     others = " and ".join(f"{each['client']} {each['succeeded']}" for each in document["clients"][:-1])
@@ -113,7 +113,7 @@ def results(document: Values) -> Iterator[str]:
 def show(document: Values) -> Iterator[str]:
     """Yield the lines of the report."""
     columns = document["clients"]
-    yield "\n" + "\n".join(results(document))
+    yield "\n" + "\n".join(sentences(document))
     yield "\nEach fault, and the operations that succeeded despite it:\n"
     names = [each["client"] for each in columns]
     yield from table(names, {fault.label: [cell(each["faults"][fault.name]) for each in columns] for fault in FAULTS})

@@ -12,7 +12,7 @@ from benchmarks.demo import __main__ as command
 from benchmarks.demo.clients import PLAIN
 from benchmarks.demo.contest import Setting, contend
 from benchmarks.demo.plan import FAULTS, FEWEST, OUTAGE, FaultScript, digest, make_plan
-from benchmarks.demo.report import EMPTY, Verdict, judge
+from benchmarks.demo.report import EMPTY, Verdict, judge, sentences
 from benchmarks.demo.scenes import Scene, turnout_of
 from requests_smithy_retry.testing import FakeClock, RecordedRequest, Reply
 
@@ -54,6 +54,30 @@ def test_the_verdict_follows_from_what_both_ends_say(told, accepted, expected):
     """Success needs the same hashes at both ends; a wrong body counts even if the client was told of a failure."""
     result = judge(OPERATION, SENT, accepted, 2, 0.1, *told)
     assert expected == (result.verdict, result.is_empty)
+
+
+def test_the_result_is_three_sentences_and_says_where_plain_requests_did_better():
+    """One for the faults and one for each scene, before any table."""
+
+    def client(name, done, otherwise):
+        return {"client": name, "in_trouble": 72, "in_trouble_done": done, "otherwise": 96, "otherwise_done": otherwise}
+
+    scenes = {
+        "restart": {"label": "A restart", "clients": [client("requests", 0, 96), client("RetryAdapter", 72, 96)]},
+        "overload": {"label": "An overload", "clients": [client("requests", 20, 61), client("RetryAdapter", 30, 40)]},
+    }
+    clients = [{"client": "requests", "succeeded": 3}, {"client": "RetryAdapter", "succeeded": 27, "wrong": 0}]
+    assert [
+        "Of 30 operations, each under a fault, RetryAdapter finished 27 well, and had 0 wrong bodies; requests 3.",
+        (
+            "A restart: RetryAdapter finished 72 of 72 begun meanwhile (plain requests 0) and 96 of 96 before and after "
+            "(plain requests 96)."
+        ),
+        (
+            "An overload: RetryAdapter finished 30 of 72 begun meanwhile (plain requests 20) and 40 of 96 before and after "
+            "(plain requests 61): plain requests did better with those before and after."
+        ),
+    ] == list(sentences({"operations": 30, "clients": clients, "scenes": scenes}))
 
 
 def test_operations_of_a_scene_count_by_their_beginning():
