@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from requests_smithy_retry import RetryConfig, TokenBucket
 from requests_smithy_retry.core.line import MOST_CREDIT, Terms
 from requests_smithy_retry.core.payoff import PayoffQuota
-from requests_smithy_retry.core.quotas import quotas_of
+from requests_smithy_retry.core.scope import quotas_of
 from requests_smithy_retry.features.redis import RedisQuota
 
 from . import command

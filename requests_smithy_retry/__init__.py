@@ -81,6 +81,7 @@ if TYPE_CHECKING:
         BodyProgress as BodyProgress,
         GaveUp as GaveUp,
         ObservedOperation as ObservedOperation,
+        RetryListener as RetryListener,
         RetryScheduled as RetryScheduled,
         Succeeded as Succeeded,
         Throttled as Throttled,
@@ -90,7 +91,6 @@ if TYPE_CHECKING:
         RetryHistory as RetryHistory,
         retry_history as retry_history,
     )
-    from .observing.listeners import RetryListener as RetryListener
     from .observing.summary import RetrySummary as RetrySummary, retry_summary as retry_summary
     from .smithy.adaptive import AdaptiveRetryStrategy as AdaptiveRetryStrategy
     from .smithy.aws import AwsErrorCodeClassifier as AwsErrorCodeClassifier, SdkHeaders as SdkHeaders
@@ -135,9 +135,8 @@ else:  # pragma: no branch - a type checker would accept any name
         "features.rate_limits": "RateLimitDialect",
         "mounting": "mount",
         "observing.events": "AfterAttempt BeforeAttempt BodyProgress GaveUp ObservedOperation"
-        " RetryScheduled Succeeded Throttled",
+        " RetryListener RetryScheduled Succeeded Throttled",
         "observing.history": "AttemptRecord RetryHistory retry_history",
-        "observing.listeners": "RetryListener",
         "observing.summary": "RetrySummary retry_summary",
         "smithy.adaptive": "AdaptiveRetryStrategy",
         "smithy.aws": "AwsErrorCodeClassifier SdkHeaders",

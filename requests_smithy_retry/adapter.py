@@ -13,19 +13,18 @@ from .clock import SYSTEM_CLOCK, Clock
 from .config.options import UNSET, signature_with
 from .config.retry_config import ADAPTER_OPTIONS, OPTIONS, RetryConfig, RetryOptions, unknown_option
 from .config.sources import resolve
-from .core.driver import Plan
 from .core.foreign import check_beside_strategy, is_built_in
+from .core.plan import Plan
 from .core.port import Feature
 from .core.strategy import RetryStrategy, StandardRetryStrategy
 from .errors import RetryConfigError, RetryConfigWarning
 from .features.adapter_base import AdapterBase
 from .features.table import address_memory, features_of, listeners_of, strategy_for
 from .forgetting import forgets_with_all
-from .observing.listeners import Listeners
+from .observing.events import Listeners
 from .urls import scope_of
-from .wire.peers import NoMemory
 from .wire.pools import use_our_pools
-from .wire.state import LATE_PATCH, is_patched_late
+from .wire.state import LATE_PATCH, NoMemory, is_patched_late
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -29,6 +29,12 @@ def safe_repr(value: object) -> str:
         return f"<{type(value).__name__} that cannot be shown>"
 
 
+def check_amount(amount: float, name: str = "amount") -> None:
+    """Refuse an amount that a bucket can neither take (-1 would overfill it) nor give (nan would spoil it for good)."""
+    if not is_finite(amount) or amount < 0:
+        raise ValueError(f"{name}={safe_repr(amount)}: a finite number of tokens, 0 or more, is allowed")
+
+
 def whole_number(lowest: int, *, none: bool = False) -> Parse:
     """Accept an int of ``lowest`` or more, but not a bool, and None if ``none``."""
     allowed = f"a whole number of {lowest} or more{' or None' if none else ''} is allowed"

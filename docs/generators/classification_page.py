@@ -19,7 +19,7 @@ from urllib3.util.ssl_match_hostname import CertificateError
 from requests_smithy_retry import RetryAdapter, RetryIndicated, StopReason, retry_history
 from requests_smithy_retry.features.server_verdicts import WORDS
 from requests_smithy_retry.testing.clock import FakeClock
-from requests_smithy_retry.wire.refusals import ProxyRefusal
+from requests_smithy_retry.wire.proxies import ProxyRefusal
 from requests_smithy_retry.wire.state import this_thread
 
 URL = "https://api.example.com/things"

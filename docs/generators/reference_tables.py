@@ -15,7 +15,7 @@ from requests_smithy_retry import errors as stop_reason
 from requests_smithy_retry.config.options import Option
 from requests_smithy_retry.config.retry_config import OPTIONS
 from requests_smithy_retry.config.sources import VARIABLES, parse_text
-from requests_smithy_retry.core.caller_errors import EXHAUSTED
+from requests_smithy_retry.core.endings import EXHAUSTED
 from requests_smithy_retry.errors import QUIET_ENDINGS
 from requests_smithy_retry.smithy.aws import KEYS
 from requests_smithy_retry.smithy.aws import VARIABLES as AWS_VARIABLES

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ..errors import RetryError
 from .actions import NO_ACTION, ErrorKind, NoActionIndicated, RetryAction, RetryForbidden, RetryIndicated
@@ -12,8 +13,7 @@ from .protocol import Only, RetryClassifier, in_order, sees_successes
 from .resend import RESEND_RULE
 
 
-@dataclass(frozen=True, slots=True)
-class Vote:
+class Vote(NamedTuple):
     """The verdict of one classifier.
 
     :param classifier: the classifier's name.

@@ -104,7 +104,7 @@ class Outcome:
     :param peeked: the beginning of a body that was not read whole, because it is long or slow; see ``body_prefix``.
     :param started: when the attempt began, and ``ended`` when it was over, on the clock; ``wall`` is the latter in
         seconds since the epoch.
-    :param allowed: seconds that it was allowed; None: as long as it took.
+    :param allowed: seconds that a success was allowed; None: as long as it took.
     :param address: the far end's address, or all that were tried; None if it is not known.
     :param received: the encoded bytes of the body that came; None where they were not counted.
     :param sent: the bytes of a file that were read for it; None for other bodies.

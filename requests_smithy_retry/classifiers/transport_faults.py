@@ -16,7 +16,7 @@ import urllib3.exceptions as uex
 from urllib3.util.ssl_match_hostname import CertificateError
 
 from ..interruptions import MAX_CAUSES, causes
-from ..wire.refusals import ProxyRefusal
+from ..wire.proxies import ProxyRefusal
 from .actions import NO_ACTION, ErrorKind, RetryAction, RetryReason
 from .outcome import Outcome
 from .protocol import RetryClassifierPriority

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import repeat
+from typing import TYPE_CHECKING, Any
 
 import requests.exceptions
 from requests import PreparedRequest, Response
 from requests.adapters import HTTPAdapter
 
-from ..checks import most_attempts
 from ..classifiers.outcome import Outcome
-from ..classifiers.protocol import Vouches
-from ..classifiers.transport_faults import forget_frames, is_request_fault
+from ..classifiers.transport_faults import forget_frames, is_request_fault, never_left
 from ..clock import Clock, wait_in, wait_on
 from ..config.options import UNSET
 from ..config.retry_config import RetryConfig
@@ -25,23 +23,20 @@ from ..observing.events import ObservedOperation
 from ..observing.history import RetryHistory, attach, given_up, pieces_of
 from ..observing.log import log_back, log_end_of_tape, log_first_try
 from ..observing.recorder import Recorder
-from ..urls import ORIGIN, display_scope
+from ..urls import ORIGIN
 from ..wire.response import CheckedResponse
-from ..wire.state import reached, read_part, this_thread
-from .caller_errors import is_raised, not_sent_error, status_error
-from .foreign import ForeignGate, ForeignOperation, is_built_in
+from ..wire.state import read_part, this_thread
+from .endings import END_OF_TAPE, is_of_a_tape, is_played, is_raised, not_sent_error, note_end, status_error
+from .foreign import ForeignGate
 from .held import NO_HOOKS, Held, complete, is_read
-from .machine import Context, FirstGate, Gate, Remedy, operation
-from .nested_retries import note_end
-from .policy import Policy
-from .port import Feature, WaitEnded, hooked
+from .machine import Context, Gate, judged, operation
+from .plan import Call, Plan
+from .port import WaitEnded
 from .quota import Back
-from .quotas import no_quota
 from .replay import FOLLOWED_STATUSES, SIMPLE_BODIES, RequestFacts
-from .scope import MOST_SCOPES, OVERFLOW, Scope, Scopes
-from .steps import Again, Ask, AskProgram, Before, Join, Noted, Pause, Place, Refused, Send, Step, Stop
-from .strategy import RetryStrategy, StandardRetryStrategy
-from .tapes import END_OF_TAPE, is_of_a_tape, is_played
+from .scope import MOST_SCOPES, OVERFLOW, Scope
+from .steps import Again, Ask, AskProgram, Before, Join, Noted, Pause, Place, Refused, Send, Steps, Stop
+from .strategy import RetryStrategy
 from .time_limits import TimeLimits
 
 if TYPE_CHECKING:
@@ -50,102 +45,6 @@ if TYPE_CHECKING:
     from ..classifiers.fold import Classification
 
 HELD = Refused(StopReason.QUOTA_EXCEEDED, 0.0, "the response of {service} is too long to be let go, so it cannot wait")
-
-
-class Call(NamedTuple):
-    """One call of ``send``.
-
-    :param config: the policy of its adapter.
-    :param request: the caller's; it is not changed.
-    :param stream: the caller wants the body unread.
-    :param timeout: the caller's, or else that of the option.
-    :param how: the other arguments of ``send``.
-    :param options: of the ``retry_options`` blocks around it.
-    :param limits: its bounds of time, or None.
-    :param observed: the call as listeners see it, or None.
-    :param data: the features' own state of this call.
-    :param receives: goes on with a body that broke off, by a response of which nothing was read.
-    """
-
-    config: RetryConfig
-    request: PreparedRequest
-    stream: bool
-    timeout: Any
-    how: dict[str, Any]
-    options: OperationOptions
-    limits: TimeLimits | None
-    observed: ObservedOperation | None
-    data: dict[str, Any]
-    receives: Callable[[Response], object] | None = None
-
-    @property
-    def deadline(self) -> float | None:
-        """The moment on the adapter's clock by which any wait must end; None for no limit."""
-        return None if self.limits is None or self.limits.deadline is None else self.limits.deadline.at
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What each call goes by: an adapter's policy, with all that would else be looked up each time.
-
-    :param by_origin: the scopes by the beginning of a URL; None: they are not found by that.
-    :param begin_foreign: begins an operation of a strategy that is not built in; None: it is built in.
-    :param is_bounded: an option bounds the time of each call.
-    :param begins_at_once: a first attempt needs nothing that the machine would have to ask for.
-    :param gates: and what follows are the hooks of the features.
-    """
-
-    config: RetryConfig
-    strategy: Any
-    policy: Policy
-    scopes: Scopes
-    by_origin: dict[str, Scope] | None
-    listeners: Any
-    begin_foreign: Callable[[str], ForeignOperation] | None
-    is_bounded: bool
-    begins_at_once: bool
-    gates: tuple[Callable[..., FirstGate | None], ...]
-    received: tuple[Callable[..., None], ...]
-    remedies: tuple[Callable[..., Remedy | None], ...]
-    judged: tuple[Callable[..., None], ...]
-    attempted: tuple[Callable[..., None], ...]
-    waits: tuple[Callable[..., float], ...]
-    vouch: tuple[Vouches, ...]
-
-    @classmethod
-    def of(
-        cls,
-        config: RetryConfig,
-        strategy: Any,
-        features: tuple[Feature, ...],
-        listeners: Any,
-        *,
-        scopes_are_origins: bool,
-    ) -> Plan:
-        """Make it for a strategy, with the features that the config asks for."""
-        is_ours, is_own, begin_foreign = isinstance(strategy, StandardRetryStrategy), is_built_in(strategy), None
-        policy: Policy = strategy.policy if is_ours else Policy.of(config, features)
-        if not is_own:
-            fold = None if is_ours else policy.classifiers
-            begin_foreign = partial(ForeignOperation, strategy, fold, policy.sees_successes)
-        return cls(
-            config,
-            strategy,
-            policy,
-            strategy.scopes if is_own else Scopes(no_quota),
-            {} if scopes_are_origins else None,
-            listeners,
-            begin_foreign,
-            (config.operation_timeout, config.operation_attempt_timeout) != (None, None),
-            begin_foreign is None and not policy.sees_successes and config.idempotency_key is False,
-            hooked(features, "gate"),
-            hooked(features, "received"),
-            hooked(features, "remedy"),
-            hooked(features, "judged"),
-            hooked(features, "attempted"),
-            hooked(features, "wait"),
-            tuple(item for item in policy.classifiers if isinstance(item, Vouches)),
-        )
 
 
 class Driver(HTTPAdapter):
@@ -186,8 +85,7 @@ class Driver(HTTPAdapter):
         try:
             if plan.begins_at_once and self._begins_at_once(plan, call, scope):
                 observed = call.observed
-                self._attempt(plan, call, scope, held, request if observed is None else observed.begin_first())
-                if held.is_success:
+                if self._attempt(plan, call, scope, held, request if observed is None else observed.begin_first()):
                     return self._hand_over_at_once(call, scope, held)
                 has_begun = True
             return self._operate(plan, call, scope, held, has_begun=has_begun)
@@ -241,19 +139,20 @@ class Driver(HTTPAdapter):
         """Return True if nothing has to be asked for before the first attempt."""
         if call.request.body.__class__ not in SIMPLE_BODIES or not call.options.can_wait:
             return False
+        if not scope.parts:
+            return True
         gates = [gate for find in plan.gates if (gate := find(call, scope)) is not None]
         return not gates or all(gate.is_open(self.clock.now()) for gate in gates)
 
-    def _attempt(self, plan: Plan, call: Call, scope: Scope, held: Held, request: PreparedRequest) -> None:
-        """Send once, and read the body if it is wanted: a cut one is this attempt's failure.
+    def _attempt(self, plan: Plan, call: Call, scope: Scope, held: Held, request: PreparedRequest) -> bool:
+        """Send once, and read the body if it is wanted: a cut one is this attempt's failure. True: it is a success.
 
         :param held: has what came of it, from the first moment on.
         :param request: to be sent.
         """
-        held.begin(self.clock.now())
-        scope.used_at = held.started
-        this_thread.connecting = None
-        limits, outer = call.limits, this_thread.sender
+        held.started = scope.used_at = self.clock.now()
+        this_thread.connecting = this_thread.peer = None
+        limits, outer, is_success = call.limits, this_thread.sender, False
         try:
             this_thread.sender = self
             allowed = call.timeout if limits is None else limits.begin(call.timeout)
@@ -262,16 +161,19 @@ class Driver(HTTPAdapter):
                 receive(self, call, request, response, scope)
             if call.receives is not None:
                 call.receives(response)
-            if not call.stream and response.status_code < 400 and not is_read(response):
-                if limits is None and request.hooks == NO_HOOKS and "content-encoding" not in response.headers:
-                    response.content  # noqa: B018
-                else:
-                    complete(response, request)
+            if response.status_code < 400:
+                if not call.stream and not is_read(response):
+                    if limits is None and request.hooks == NO_HOOKS and "content-encoding" not in response.headers:
+                        response.content  # noqa: B018
+                    else:
+                        complete(response, request)
+                is_success = True
         except Exception as error:
             held.error = error
         finally:
             this_thread.sender = outer
             del request, call  # an error's traceback refers to this frame
+        return is_success
 
     # For the feature that knows the ``Retry`` of urllib3, in place of which nothing is done here.
 
@@ -392,8 +294,7 @@ class Driver(HTTPAdapter):
         limits = again.limits if call.stream else call.limits
         again = again._replace(receives=receives, limits=limits, data=call.data)
         held = Held(True, limits)
-        held.begin(self.clock.now())
-        held.error, held.brought = error, brought
+        held.started, held.error, held.brought = self.clock.now(), error, brought
         try:
             return self._operate(plan, again, self._scope(plan, call.request), held, has_begun=True)
         except BaseException as stopped:
@@ -430,134 +331,134 @@ class _Operation:
         self.decision: Again | Stop | None = None
         """What was decided about it, once that is known; ``is_noted``: and recorded."""
         self.is_noted = False
-        self.played: Response | None = None
-        """The last answer, if it came from a tape."""
+        self.answered: Response | None = None
+        """The answer before the last attempt, if there was one."""
         self.waits = _Waits(driver.clock, plan, call)
 
     def run(self, has_begun: bool) -> Response:
         """Take the machine's steps to the end, and hand over the last attempt's own response or exception."""
-        first, foreign = None, self.foreign
-        if has_begun:
-            first = self._outcome()
-        elif foreign is None:
-            self.scope.quota.began(self.began)
-        steps = operation(
-            self._context(),
-            self.began if first is None else first.started,
-            first,
-            _Gates(self),
-            tuple(mend for mend in [remedy(self.call) for remedy in self.plan.remedies] if mend is not None),
-            None if foreign is None else foreign.judge,
-            0.0 if foreign is None else foreign.first_wait(self.call.deadline, self.began),
-        )
+        steps = self._steps(has_begun)
+        step: Any
         answer: Any = None
         this_thread.tried = self.tried
         try:
             while True:
-                answer = self._take(steps.send(answer))
+                match step := steps.send(answer):
+                    case Send():
+                        answer = self._send(step)
+                    case Ask():
+                        answer = step.function(*step.arguments)
+                    case Join():
+                        answer = self._wait(step.place, step.verdict)
+                    case Noted():
+                        self._decided(step.decision)
+                    case Pause():
+                        self.waits.sleep(step.seconds)
+                    case AskProgram():
+                        answer = step.function(*step.arguments) if self.held.let_go(keep=True) else None
+                        answer = answer, self.driver.clock.now()
+                    case _:  # ReadOn
+                        answer = self._told() if self.held.read_on() else None
         except StopIteration as ended:
             return self._hand_over(ended.value)
         except WaitEnded as ended:
             return self._end(ended)
         finally:
             steps.close()
-            del first, answer, steps
+            step = None
+            del answer, steps  # an error's traceback refers to this frame
 
-    def _context(self) -> Context:
-        call, scope = self.call, self.scope
-        succeeded = self._succeeded if self.foreign is None else self.foreign.succeeded
-        judged = tuple(partial(judge, call, scope) for judge in self.plan.judged)
-        name = display_scope(str(scope.name))
-        return Context(self.plan.policy, scope.quota, succeeded, call.options, call.deadline, name, judged)
+    def _steps(self, has_begun: bool) -> Steps:
+        """Begin the operation."""
+        call, scope, plan, foreign = self.call, self.scope, self.plan, self.foreign
+        first, succeeded, decide, wait = None, self._succeeded, judged, 0.0
+        if foreign is not None:
+            succeeded, decide = foreign.succeeded, foreign.judge
+            wait = foreign.first_wait(call.deadline, self.began)
+        if has_begun:
+            first = self._outcome()
+        elif foreign is None:
+            scope.quota.began(self.began)
+        verdicts = tuple(map(partial, plan.judged, repeat(call), repeat(scope)))
+        terms = plan.policy.terms(call.options, call.deadline)
+        context = Context(plan.policy, scope.quota, succeeded, call.options, terms, scope.name, verdicts)
+        remedies = tuple(filter(None, [remedy(call) for remedy in plan.remedies]))
+        return operation(
+            context, self.began if first is None else first.started, decide, first, self._gates, remedies, wait
+        )
+
+    def _gates(self) -> Iterator[Gate]:
+        """Look for what holds back the next attempt: what was heard meanwhile may have closed a gate."""
+        call, foreign, scope = self.call, self.foreign, self.scope
+        if foreign is not None and hasattr(foreign.strategy, "send_permit"):
+            yield ForeignGate(foreign, call.deadline, self.waits)
+        if scope.parts:
+            for find in self.plan.gates:
+                gate = find(call, scope)
+                if gate is not None:
+                    yield gate
 
     def _succeeded(self, *facts: Any) -> None:
         back: Back | None = self.scope.quota.succeeded(*facts)
         if back is not None:
             log_back(self.scope.name, *back)
 
-    def _take(self, step: Step) -> Any:
-        """Take one step, and return its answer."""
-        match step:
-            case Send(number, before, headers):
-                self.before = before
-                return self._send(number, headers)
-            case Ask(function, arguments):
-                return function(*arguments)
-            case Join(place, verdict):
-                return self._wait(place, verdict)
-            case Noted(decision):
-                self.decision = decision
-                if decision.wait or isinstance(decision, Again):
-                    self.waits.begin(decision.wait, self._source())
-                self._note(decision)
-            case Pause(seconds):
-                limits = self.call.limits
-                self.waits.what = self._source()
-                self.waits.sleep(seconds if limits is None else limits.at_most(seconds))
-            case AskProgram(function, arguments):
-                answer = function(*arguments) if self.held.let_go(keep=True) else None
-                return answer, self.driver.clock.now()
-            case _:  # ReadOn
-                return self._read_on()
-        return None
-
-    def _send(self, number: int, headers: Mapping[str, str] | None) -> Outcome:
+    def _send(self, step: Send) -> Outcome:
         self.decision, self.is_noted, self.waits.waited = None, False, 0.0
-        if headers is not None:
-            self.facts.send_with(headers)
-        request, observed = self.facts.to_send, self.call.observed
+        if step.headers is not None:
+            self.facts.send_with(step.headers)
+        self.before, request, observed = step.before, self.facts.to_send, self.call.observed
         if observed is not None:
-            request = observed.begin(number, request)
+            request = observed.begin(step.number, request)
+        self.held.begin_again()
         self.driver._attempt(self.plan, self.call, self.scope, self.held, request)
         return self._outcome()
 
-    def _read_on(self) -> Outcome | None:
-        return self._outcome(is_new=False) if self.held.read_on() else None
-
-    def _outcome(self, *, is_new: bool = True) -> Outcome:
-        """Look at what came of the attempt that is held.
-
-        :param is_new: False: it was looked at before, and its body has broken off since.
-        """
-        held, call, clock = self.held, self.call, self.driver.clock
-        self.number += is_new
-        peer = reached(this_thread)
-        unwritten = is_new and held.is_unwritten
+    def _outcome(self) -> Outcome:
+        """Look at what came of the attempt that is held."""
+        error = self.held.error
+        unwritten = error is not None and (this_thread.connecting is True or never_left(error))
         this_thread.connecting = False  # an attempt whose body made this one must not take it for its own
-        if is_new:
-            held.examine(call.request)
+        self.number += 1
+        self.held.examine(self.call.request)
+        del error  # its traceback may refer to this frame
+        return self._told(unwritten=unwritten)
+
+    def _told(self, *, unwritten: bool = False) -> Outcome:
+        """Tell the machine, and features, what came of the attempt that is held.
+
+        :param unwritten: no byte of its request was written.
+        """
+        held, call, clock, peer = self.held, self.call, self.driver.clock, this_thread.peer
+        error, is_success, sent_body = held.error, held.is_success, self.facts.body
         if call.limits is not None:
             this_thread.deadline = call.limits.outer
-        is_success = held.is_success
         is_judged = not is_success or self.plan.policy.sees_successes or call.options.sees_successes
         outcome = self.outcome = Outcome(
-            error=held.error,
-            response=held.answer,
+            error=error,
+            response=held.response if error is None else None,
             request=call.request,
             attempt=self.number,
             stream=call.stream,
-            sent=None if is_success else self.facts.body.taken(),
+            sent=None if is_success or sent_body is None else sent_body.taken(),
             resend=self.facts.resend(unwritten=unwritten, is_cut=held.is_cut) if is_judged else None,
-            peeked=held.prefix,
+            peeked=getattr(held.peeked, "prefix", None),
             started=held.started,
             ended=clock.now(),
             wall=clock.wall(),
-            allowed=read_part(call.timeout if call.limits is None else call.limits.allowed),
-            address=None if peer is None else peer.address,
+            allowed=call.allowed if is_success else None,
+            address=getattr(peer, "address", None),
             received=held.received,
-            final=self._final(held.error),
+            final=None if error is None else self._final(error),
             is_unread=held.is_unread,
             has_progressed=bool(held.brought),
         )
-        if not is_success:
-            for tell in self.plan.attempted:
-                tell(call, outcome, peer, self.tried)
+        for tell in () if is_success else self.plan.attempted:
+            tell(call, outcome, peer, self.tried)
         return outcome
 
-    def _final(self, error: Exception | None) -> tuple[StopReason, str] | None:
+    def _final(self, error: Exception) -> tuple[StopReason, str] | None:
         """Return the reason for which nothing is to be decided about an error; None: there is no such reason."""
-        if error is None:
-            return None
         if is_interruption(error):
             return StopReason.NOT_RETRYABLE, "the handler of a signal raised it"
         if is_request_fault(error):
@@ -578,8 +479,12 @@ class _Operation:
         self.waits.what = "a rate limit" if verdict is None else "the failing service"
         return wait_in(place, self.waits)
 
-    def _source(self) -> str:
-        return "the strategy" if self.decision is None else getattr(self.decision, "source", "the long poll")
+    def _decided(self, decision: Again | Stop) -> None:
+        """Take note of a decision. Features may end the call in place of the wait that follows."""
+        self.decision = decision
+        if decision.wait or isinstance(decision, Again):
+            self.waits.begin(decision.wait, getattr(decision, "source", "the long poll"))
+        self._note(decision)
 
     def _note(self, decision: Again | Stop) -> None:
         """Record an attempt, and let go of it unless it is handed over."""
@@ -590,30 +495,28 @@ class _Operation:
         if held.error is not None:
             self.recorder.add(pieces_of(held.response))
         if isinstance(decision, Again):
-            self.played = held.response if is_played(held.response) else None
+            self.answered = held.response
             # After throttling the retry may use the connection, unlike after a transient failure (contract 2.7).
             keep = decision.verdict is not None and decision.verdict.is_throttling
-            held.discard(keep=keep, may_be_last=bool(self.plan.gates) or self.played is not None)
+            held.discard(keep=keep)
         else:
-            response, statuses = held.response, self.call.config.retry_status_codes
-            raises = response is not None and is_raised(response, decision.reason, statuses)
-            held.keep(raises=self.call.config.raise_on_status and raises)
+            response, config = held.response, self.call.config
+            held.keep(raises=config.raise_on_status and is_raised(response, decision.reason, config.retry_status_codes))
 
     def _hand_over(self, stop: Stop) -> Response:
         """Return the last attempt's own response, or raise its own exception, with the record attached."""
         held, call = self.held, self.call
-        self._play(stop)
-        held.error = _wait_ended(held.error)
+        if held.error is not None:
+            self._replace(held.error, stop)
         history = self._history(stop, getattr(held.error, "seconds", None))
-        self.outcome = None  # an error's traceback leads to this operation, which must not lead back to it
-        self.recorder.rows = self.recorder.rows if held.error is None else []
+        self.outcome = self.answered = None  # an error's traceback leads to this operation, and must not lead on
         is_lost = held.is_lost or (held.response is None and held.error is None)
         if is_lost:
             held.error = not_sent_error(call.request, history)
-        response, error = held.response, held.error
+        response: Any = held.response
+        error = held.error
         if error is None:
-            assert response is not None
-            if response.status_code in FOLLOWED_STATUSES:
+            if response.status_code in FOLLOWED_STATUSES and self.facts.body is not None:
                 self.facts.body.answered(response)
             attach(response, history)
             self.driver._fill_retries(response, self.recorder)
@@ -630,6 +533,16 @@ class _Operation:
                 error.__context__ = context
             del error, context, response, held
 
+    def _replace(self, error: Exception, stop: Stop) -> None:
+        """Put what the caller is to get in the place of an error: the last answer of a tape, or what ended a wait."""
+        held = self.held
+        if stop.why == END_OF_TAPE and is_played(self.answered):
+            forget_frames(error)
+            log_end_of_tape(self.call.request, END_OF_TAPE)
+            held.response, held.error = self.answered, None
+        else:
+            held.error, self.recorder.rows = _wait_ended(error), []
+
     def _end(self, ended: WaitEnded) -> Response:
         """Raise the exception by which a feature ends the operation in place of a wait, with the record attached."""
         held, decision = self.held, self.decision
@@ -640,7 +553,7 @@ class _Operation:
             self._note(stop)
         held.keep(raises=True)
         history = self._history(stop, ended.seconds)
-        self.outcome, self.recorder.rows = None, []
+        self.outcome, self.answered, self.recorder.rows = None, None, []
         try:
             attach(ended, history)
             ended.request, ended.response = self.call.request, None if held.is_lost else held.response
@@ -648,14 +561,6 @@ class _Operation:
             return held.hand_over()
         finally:
             del ended  # its traceback refers to this frame
-
-    def _play(self, stop: Stop) -> None:
-        """Have the last answer of a tape handed over, where that has no other."""
-        held = self.held
-        if self.played is not None and stop.why == END_OF_TAPE and held.error is not None:
-            forget_frames(held.error)
-            log_end_of_tape(self.call.request, END_OF_TAPE)
-            held.response, held.error = self.played, None
 
     def _history(self, stop: Stop, seconds: float | None = None) -> RetryHistory:
         """Return the record of the operation, which is over.
@@ -666,11 +571,11 @@ class _Operation:
         if seconds is None and outcome is not None and stop.reason is not StopReason.SUCCESS:
             asked = policy.asked(outcome, stop.verdict)
             seconds = None if asked is None else max(0.0, asked - (now - outcome.ended))
-        held, call, strategy = self.held, self.call, self.plan.strategy
+        held, call = self.held, self.call
         if self.number > 1:
-            status = None if held.answer is None else held.answer.status_code
-            note_end(call.request, strategy, status, self.number, self.began, now)
-        most = call.options.max_attempts or most_attempts(strategy)
+            status = None if held.response is None or held.error is not None else held.response.status_code
+            note_end(call.request, self.plan.strategy, status, self.number, self.began, now)
+        most = call.options.max_attempts or self.plan.most_attempts
         history = self.recorder.history(stop, most, self.scope.quota.gave_up, held.error, seconds)
         self.plan.scopes.count(self.scope, history)
         return history
@@ -687,25 +592,23 @@ class _Waits:
 
     def __init__(self, clock: Clock, plan: Plan, call: Call) -> None:
         self._clock, self._plan, self._call = clock, plan, call
-        self.what = ""
+        self.now, self.wall = clock.now, clock.wall
+        self.what = "the strategy"
         """Is waited for, in a phrase."""
         self.waited = 0.0
         """Seconds since the last attempt."""
 
-    def now(self) -> float:
-        return self._clock.now()
-
-    def wall(self) -> float:
-        return self._clock.wall()
-
     def begin(self, seconds: float, what: str) -> float:
         """Return the part of a wait to be made before features look again; they may end the call here."""
-        self.what = what
-        return min([seconds, *(ask(self._call, seconds, self.waited, what) for ask in self._plan.waits)])
+        self.what, part = what, seconds
+        for ask in self._plan.waits:
+            part = min(part, ask(self._call, seconds, self.waited, what))
+        return part
 
     def sleep(self, seconds: float) -> None:
-        """Wait."""
-        left = seconds
+        """Wait, by the end of the call at the latest."""
+        limits = self._call.limits
+        left = seconds if limits is None else limits.at_most(seconds)
         while left > 0:
             part = self.begin(left, self.what)
             self._clock.sleep(part)
@@ -717,19 +620,3 @@ class _Waits:
         began = self._clock.now()
         wait_on(self._clock, condition, self.begin(seconds, self.what))
         self.waited += self._clock.now() - began
-
-
-class _Gates:
-    """The gates of an operation, looked for before each attempt: what was heard meanwhile may have closed one."""
-
-    def __init__(self, operation: _Operation) -> None:
-        self._operation = operation
-
-    def __iter__(self) -> Iterator[Gate]:
-        call, foreign = self._operation.call, self._operation.foreign
-        if foreign is not None and hasattr(foreign.strategy, "send_permit"):
-            yield ForeignGate(foreign, call.deadline, self._operation.waits)
-        for ask in self._operation.plan.gates:
-            gate = ask(call, self._operation.scope)
-            if gate is not None:
-                yield gate

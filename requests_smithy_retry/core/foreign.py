@@ -14,9 +14,8 @@ from ..clock import Clock, rest_until_permitted
 from ..config.retry_config import ADAPTER_OPTIONS, CLASSIFIER_OPTIONS, RetryConfig
 from ..config.retry_options import OperationOptions
 from ..errors import RetryConfigError, RetryError, StopReason
-from .machine import SUCCEEDED, Context, Judging, Passed
+from .machine import SUCCEEDED, Context, Judging, Passed, Progress
 from .policy import is_seconds
-from .progress import Progress
 from .steps import Again, Ask, Before, Refused, Steps, Stop
 from .strategy import ResponseError, RetryContext, RetryStrategy, StandardRetryStrategy
 
@@ -74,7 +73,7 @@ class ForeignOperation:
 
     def _refreshed(self, context: Context, progress: Progress, outcome: Outcome) -> Again | Stop:
         """Apply the rules that the strategy does not know, and ask it."""
-        given = RetryContext(outcome, context.deadline, context.options, progress.standing.began)
+        given = RetryContext(outcome, context.terms.deadline, context.options, progress.standing.began)
         carrier = carrier_of(given)
         try:
             if self._refusal is not None:

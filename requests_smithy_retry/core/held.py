@@ -5,16 +5,15 @@
 from __future__ import annotations
 
 import http.client
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import requests.exceptions
 from requests import PreparedRequest, Response
 
-from ..classifiers.transport_faults import forget_frames, never_left
+from ..classifiers.transport_faults import forget_frames
 from ..clock import after, earliest
 from ..interruptions import is_interruption
-from ..wire.body import received_by
 from ..wire.decoding import verify_whole
 from ..wire.response import UNREAD_BYTES, Peeked, peek, reader_of
 from ..wire.state import this_thread, timeout_of
@@ -35,6 +34,7 @@ BODY_PART = 10_240
 """The size of the parts in which requests reads."""
 NO_HOOKS: dict[str, list[Any]] = {"response": []}
 """The hooks of a request without any hook that could see its body unread."""
+IN_ANY_TIME = nullcontext()
 
 
 class Held:
@@ -43,68 +43,32 @@ class Held:
     :param is_streamed: the caller wants the body of the last response unread.
     """
 
-    __slots__ = (
-        "brought",
-        "error",
-        "is_lost",
-        "is_streamed",
-        "is_unread",
-        "limits",
-        "peeked",
-        "response",
-        "started",
-        "was_let_go",
-    )
+    started: float = 0.0
+    response: Response | None = None
+    error: Exception | None = None
+    brought: int | None = None
+    """The bytes of a body that broke off in an attempt which is over; None: it is no such attempt."""
+    received: int | None = None
+    """The encoded bytes that its connection brought of a body; None: they were not counted."""
+    is_success: bool = False
+    is_cut: bool = False
+    """The body of a success broke off."""
+    peeked: Peeked | None = None
+    """The beginning of a failed response's body, where it was looked at."""
+    is_unread: bool = False
+    """The end of a failed response's body is long, late or broken: it must be read if the response is the last."""
+    was_let_go: bool = False
+    """Its connection was let go; its body is at hand."""
+    is_lost: bool = False
+    """It was let go before its body was known, so it cannot be handed over any more."""
 
     def __init__(self, is_streamed: bool, limits: TimeLimits | None) -> None:
         self.is_streamed: bool = is_streamed
         self.limits: TimeLimits | None = limits
-        self.begin(0.0)
 
-    def begin(self, now: float) -> None:
-        """Begin with the next attempt."""
-        self.started: float = now
-        self.response: Response | None = None
-        self.error: Exception | None = None
-        self.brought: int | None = None
-        """The bytes of a body that broke off in an attempt which is over; None: it is no such attempt."""
-        self.peeked: Peeked | None = None
-        """The beginning of a failed response's body, where it was looked at."""
-        self.is_unread: bool = False
-        """The end of a failed response's body is long, late or broken: it must be read if the response is the last."""
-        self.was_let_go: bool = False
-        """Its connection was let go; its body is at hand."""
-        self.is_lost: bool = False
-        """It was let go before its body was known, so it cannot be handed over any more."""
-
-    @property
-    def answer(self) -> Response | None:
-        """The response; None beside an error."""
-        return None if self.error is not None else self.response
-
-    @property
-    def is_success(self) -> bool:
-        return self.error is None and self.response is not None and self.response.status_code < 400
-
-    @property
-    def is_cut(self) -> bool:
-        """The body of a success broke off."""
-        return self.error is not None and self.response is not None and self.response.status_code < 400
-
-    @property
-    def is_unwritten(self) -> bool:
-        """It failed before any byte of its request was written."""
-        return self.error is not None and (this_thread.connecting is True or never_left(self.error))
-
-    @property
-    def received(self) -> int | None:
-        """The encoded bytes that its connection brought of a body; None: they were not counted."""
-        return received_by(self.response) if self.brought is None else self.brought
-
-    @property
-    def prefix(self) -> bytes | None:
-        """The beginning of a failed response's body, where it was looked at."""
-        return None if self.peeked is None else self.peeked.prefix
+    def begin_again(self) -> None:
+        """Be ready for the next attempt."""
+        self.__dict__ = {"is_streamed": self.is_streamed, "limits": self.limits}
 
     def examine(self, request: PreparedRequest) -> None:
         """Name the error as ``requests`` does, and look at as much of a failed body as is at hand."""
@@ -114,12 +78,16 @@ class Held:
         if isinstance(self.error, requests.exceptions.RequestException):
             self.error.request = request  # not the copy that was sent
         if response is None:
+            self.received = self.brought
             return
         response.request = request
         if isinstance(self.error, BROKEN) and response.is_redirect:
             self.error = None
         if self.error is None and not self._look(response):
             self.error = self._read(response)
+        self.received = received_by(response) if self.brought is None else self.brought
+        self.is_success = response.status_code < 400 and self.error is None
+        self.is_cut = response.status_code < 400 and not self.is_success
 
     def _named(self, error: Exception, request: PreparedRequest) -> Exception:
         if isinstance(error, BodyChanged):
@@ -152,6 +120,7 @@ class Held:
         """Read the long or late rest of a body whose response is final; return True if it broke off."""
         assert self.response is not None
         self.error, self.is_unread = self._read(self.response), False
+        self.received = received_by(self.response)
         return self.error is not None
 
     def let_go(self, *, keep: bool) -> bool:
@@ -166,22 +135,22 @@ class Held:
             self._let_go(response, keep=keep)
         return True
 
-    def discard(self, *, keep: bool, may_be_last: bool) -> None:
-        """Discard it, because a retry follows.
+    def discard(self, *, keep: bool) -> None:
+        """Discard it, because a retry follows. That may not be sent after all, and then this response is the last one.
 
-        :param may_be_last: the retry may not be sent after all, and then this response is the last one.
+        :param keep: the connection may be used again.
         """
         response = self.response
         if response is not None and not self.was_let_go:
-            self.is_lost = may_be_last and not self._outlives_connection(response)
+            self.is_lost = not self._outlives_connection(response)
             self._let_go(response, keep=keep)
         if self.error is not None:
             forget_frames(self.error)
 
     def _let_go(self, response: Response, *, keep: bool) -> None:
         """Let the connection go. A short body stays with the response, in case somebody kept it."""
-        if self.peeked is not None and self.peeked.whole:
-            hold(response, self.peeked.prefix)
+        if self.peeked is not None and self.peeked.whole and not is_read(response):
+            response._content, response._content_consumed = self.peeked.prefix, True
         with self._in_time():
             let_go(response.raw, keep=keep)
         _close(response)
@@ -189,7 +158,7 @@ class Held:
 
     def _in_time(self) -> AbstractContextManager[None]:
         """Bound reads by the end of the attempt, also once it is over."""
-        return this_thread.under(this_thread.deadline if self.limits is None else self.limits.bound)
+        return IN_ANY_TIME if self.limits is None else this_thread.under(self.limits.bound)
 
     def _outlives_connection(self, response: Response) -> bool:
         """Return True if the whole body is there once the connection is let go; an unread one is looked at for it."""
@@ -356,14 +325,14 @@ def read_by_the_clock(response: Response, parts: list[bytes], size: int) -> None
     for part in response.iter_content(size):
         parts.append(part)
         this_thread.seconds(None)
-    hold(response, b"".join(parts))
+    response._content, response._content_consumed = b"".join(parts), True
+
+
+def received_by(response: Response) -> int | None:
+    """Return the encoded bytes that the last connection brought of a body; None: nobody counted them."""
+    brought = getattr(getattr(response.raw, "_fp", None), "brought", None)
+    return brought if isinstance(brought, int) else None
 
 
 def is_read(response: Response) -> bool:
     return getattr(response, "_content", False) is not False
-
-
-def hold(response: Any, body: bytes) -> None:
-    """Have a response give out a body, as if it had been read."""
-    if not is_read(response):
-        response._content, response._content_consumed = body, True

@@ -19,7 +19,6 @@ from __future__ import annotations
 import sys
 from bisect import insort_right
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import StopReason
@@ -118,8 +117,7 @@ class Failure(NamedTuple):
     uncounted: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(NamedTuple):
     """The record of one operation so far. It travels in the operation's token.
 
     :param began: when its first attempt began.
@@ -140,11 +138,10 @@ class Standing:
     acquired: float = 0.0
     probes: int = 0
     waited: float = 0.0
-    loan: Any = field(default=None, repr=False, compare=False)
+    loan: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class Go:
+class Go(NamedTuple):
     """Another attempt may be made, after ``delay`` seconds."""
 
     standing: Standing
@@ -154,7 +151,6 @@ class Go:
     payment: Payment | None = None
 
 
-@dataclass(eq=False, slots=True)
 class Waiter:
     """One operation in the line.
 
@@ -163,13 +159,24 @@ class Waiter:
     :param wake: called when it is worth to look again.
     """
 
-    standing: Standing
-    terms: Terms
-    joined: float
-    earliest: float
-    wake: Callable[[], object] = bool
-    released: Go | None = None
-    uncounted: float = 0.0
+    __slots__ = ("earliest", "joined", "released", "standing", "terms", "uncounted", "wake")
+
+    def __init__(
+        self,
+        standing: Standing,
+        terms: Terms,
+        joined: float,
+        earliest: float,
+        wake: Callable[[], object] = bool,
+        uncounted: float = 0.0,
+    ) -> None:
+        self.standing = standing
+        self.terms = terms
+        self.joined = joined
+        self.earliest = earliest
+        self.wake = wake
+        self.released: Go | None = None
+        self.uncounted = uncounted
 
     def leaves_at(self, down_since: float | None) -> float:
         """Return the moment at which it gives up, as far as is known now."""
@@ -228,6 +235,13 @@ class Line:
         """Take note that an attempt is sent: a first one while others wait, or a retry."""
         self._last = max(self._last, now)
 
+    def paid(self, standing: Standing, terms: Terms, price: float, at: float) -> Standing:
+        """Take note of a retry that was paid for and is sent at a moment, and return its operation's standing."""
+        self.sent(at)
+        # More would let one success pay for any number of retries in vain, again and again.
+        spent = max(standing.spent, min(standing.spent + price, terms.retries * price))
+        return standing._replace(spent=spent, acquired=price)
+
     def failed(
         self,
         standing: Standing,
@@ -259,7 +273,7 @@ class Line:
         counted = standing.counted + counts
         if counted > terms.retries:
             return Refused(StopReason.MAX_ATTEMPTS)
-        standing = replace(standing, counted=counted, successes=self.successes)
+        standing = standing._replace(counted=counted, successes=self.successes)
         return standing, self._delay_of_payment(standing, terms, failure, now)
 
     def _delay_of_payment(self, standing: Standing, terms: Terms, failure: Failure, now: float) -> float | None:
@@ -388,14 +402,14 @@ class Line:
         assert self._gap is not None
         # New processes do not know how often they ask, and there may be a thousand of them.
         self._gap *= 2 if self.successes else 3
-        standing = replace(waiter.standing, probes=waiter.standing.probes + 1)
+        standing = waiter.standing._replace(probes=waiter.standing.probes + 1)
         go = self._release(waiter, now, standing, "nobody had asked for a while")
         self._wake_next()
         return go
 
     def _release(self, waiter: Waiter, now: float, standing: Standing, why: str) -> Go:
         waited = now - waiter.joined
-        standing = replace(standing, waited=standing.waited + waited, acquired=0.0)
+        standing = standing._replace(waited=standing.waited + waited, acquired=0.0)
         go = waiter.released = Go(standing, 0.0, waited, why)
         self.waiters.remove(waiter)
         self.sent(now)

@@ -9,17 +9,17 @@ It knows no clock, no lock, no socket and no HTTP library: outcomes and answers 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass, replace
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ..classifiers.actions import ErrorKind, NoActionIndicated, RetryForbidden, RetryReason
+from ..classifiers.fold import Classification, classify_operation
 from ..classifiers.outcome import Outcome
 from ..config.retry_options import OperationOptions
 from ..errors import StopReason, is_unresolved
+from ..urls import display_scope
 from .line import Failure, Go, Standing, Terms
 from .policy import Delay, Policy, TooLong
-from .progress import Progress
 from .quota import Quota
 from .server_hints import Hint, until_text
 from .steps import (
@@ -36,10 +36,27 @@ from .steps import (
     Stop,
 )
 
-if TYPE_CHECKING:
-    from ..classifiers.fold import Classification
-
 NOT_FOUND = 404
+
+
+class Progress(NamedTuple):
+    """What the attempts of an operation have come to so far: beside the last outcome, it decides about the next one. It
+    travels in a strategy's token.
+
+    :param standing: as its quota counts it.
+    :param retries: attempts so far without the first, since it last made progress.
+    :param free: attempts that count against no cap, because a body came further by then.
+    :param backoff: the computed delay of the last retry, for decorrelated jitter; None before the first.
+    :param failures: by the kinds of a urllib3 ``Retry``; counted for a translated one alone.
+    """
+
+    standing: Standing
+    retries: int = 0
+    free: int = 0
+    backoff: float | None = None
+    failures: tuple[Any, ...] = ()
+
+
 SUCCEEDED = Stop(StopReason.SUCCESS, StopReason.SUCCESS.value)
 
 
@@ -80,48 +97,46 @@ Judging = Generator[Step, Any, "Again | Stop"]
 """The steps of a decision."""
 
 
-@dataclass(frozen=True)
-class Context:
+class Context(NamedTuple):
     """What an operation is judged by, the same for all of its attempts.
 
+    :param succeeded: takes note of a success, as the quota does.
     :param options: of the ``retry_options`` blocks around it, and of its models.
-    :param deadline: the moment by which any wait must end, on the clock; None for no limit.
-    :param name: of the service, for people.
+    :param terms: its limits.
+    :param scope: of the service; None for operations without one.
+    :param verdicts: are told of each verdict (a port of features).
     """
 
     policy: Policy
     quota: Quota
     succeeded: Callable[..., object]
-    """Takes note of a success, as the quota does."""
     options: OperationOptions
-    deadline: float | None = None
-    name: str = "the service"
+    terms: Terms
+    scope: str | None = None
     verdicts: tuple[Callable[[Outcome, Classification], object], ...] = ()
-    """Are told of each verdict (a port of features)."""
 
     def forbids(self, wait: float, now: float) -> bool:
         """Return True if a wait would not end before the deadline."""
-        return self.deadline is not None and now + wait >= self.deadline
+        return self.terms.deadline is not None and now + wait >= self.terms.deadline
 
 
 def operation(
     context: Context,
     began: float,
+    decide: Callable[[Context, Progress, Outcome], Judging],
     first: Outcome | None = None,
-    gates: Iterable[Gate] = (),
+    gates: Callable[[], Iterable[Gate]] = tuple,
     remedies: tuple[Remedy, ...] = (),
-    judge: Callable[[Context, Progress, Outcome], Judging] | None = None,
     wait: float = 0.0,
 ) -> Steps:
     """The steps of one operation; its result is a :class:`Stop`.
 
     :param began: the moment at which it began.
+    :param decide: :func:`judged`, or what stands in its place for a strategy of the program's.
     :param first: its first attempt, if that was made already.
-    :param gates: are looked through before each attempt.
-    :param judge: decides in place of :func:`judged`, for a strategy of the program's.
+    :param gates: returns those to be passed before the next attempt.
     :param wait: seconds before the first attempt.
     """
-    decide = judged if judge is None else judge
     progress, before, number, headers = Progress(Standing(began)), Before(wait), 0, None
     decision: Again | Stop
     try:
@@ -129,7 +144,7 @@ def operation(
             yield Pause(wait)
         while True:
             if first is None:
-                before, refused = yield from _let_in(gates, before, progress.standing.began)
+                before, refused = yield from _let_in(gates(), before, progress.standing.began)
                 if refused is not None:
                     context.quota.unsent(progress.standing)
                     return Stop(refused.reason, refused.why)
@@ -137,15 +152,12 @@ def operation(
             else:
                 outcome, first = first, None
             number += 1
-            mended = yield from _mended(remedies, outcome, progress)
-            decision = (yield from decide(context, progress, outcome)) if mended is None else mended
-            outcome, decision = yield from _read_through(context, decide, progress, outcome, decision)
+            outcome, decision = yield from _decided(context, decide, remedies, progress, outcome)
             if isinstance(decision, Again):
                 progress = decision.progress
             elif decision.reason is StopReason.SUCCESS:
-                terms = context.policy.terms(context.options, context.deadline)
                 took = outcome.ended - outcome.started, outcome.allowed
-                yield Ask(context.succeeded, (progress.standing, terms, outcome.ended, *took))
+                yield Ask(context.succeeded, (progress.standing, context.terms, outcome.ended, *took))
             yield Noted(decision)
             if decision.wait:
                 yield Pause(decision.wait)
@@ -155,20 +167,6 @@ def operation(
             headers = decision.headers or headers
     finally:
         context.quota.lost(progress.standing)
-
-
-def _read_through(
-    context: Context, decide: Callable[..., Steps], progress: Progress, outcome: Outcome, decision: Again | Stop
-) -> Generator[Step, Any, tuple[Outcome, Again | Stop]]:
-    """Have the body of a final response read to its end: where it breaks off, that is judged in its place."""
-    if not (isinstance(decision, Stop) and outcome.is_unread):
-        return outcome, decision
-    cut = yield ReadOn()
-    if cut is None:
-        return outcome, decision
-    if decision.reason is StopReason.NOT_RETRYABLE:
-        decision = yield from decide(context, progress, cut)
-    return cut, decision
 
 
 def _let_in(gates: Iterable[Gate], before: Before, began: float) -> Generator[Step, Any, tuple[Before, Refused | None]]:
@@ -181,13 +179,30 @@ def _let_in(gates: Iterable[Gate], before: Before, began: float) -> Generator[St
     return before, None
 
 
-def _mended(remedies: tuple[Remedy, ...], outcome: Outcome, progress: Progress) -> Generator[Step, Any, Again | None]:
-    """Ask the remedies in turn."""
+def _decided(
+    context: Context,
+    decide: Callable[[Context, Progress, Outcome], Judging],
+    remedies: tuple[Remedy, ...],
+    progress: Progress,
+    outcome: Outcome,
+) -> Generator[Step, Any, tuple[Outcome, Again | Stop]]:
+    """Ask the remedies in turn, and then decide.
+
+    The body of a final response is read to its end: where it breaks off, that is judged in its place.
+    """
     for remedy in remedies:
         mended = yield from remedy(outcome, progress)
         if mended is not None:
-            return mended
-    return None
+            return outcome, mended
+    decision = yield from decide(context, progress, outcome)
+    if isinstance(decision, Again) or not outcome.is_unread:
+        return outcome, decision
+    cut = yield ReadOn()
+    if cut is None:
+        return outcome, decision
+    if decision.reason is StopReason.NOT_RETRYABLE:
+        decision = yield from decide(context, progress, cut)
+    return cut, decision
 
 
 def judged(context: Context, progress: Progress, outcome: Outcome) -> Judging:
@@ -201,7 +216,7 @@ def judged(context: Context, progress: Progress, outcome: Outcome) -> Judging:
         return Stop(*outcome.final)
     if outcome.is_success and not (policy.sees_successes or options.sees_successes):
         return SUCCEEDED
-    verdict = yield Ask(policy.classify, (outcome, options))
+    verdict = yield Ask(classify_operation, (policy.classifiers, outcome, options.classifiers))
     for tell in context.verdicts:
         tell(outcome, verdict)
     action = verdict.action
@@ -218,13 +233,14 @@ def _retried(
     context: Context, progress: Progress, outcome: Outcome, verdict: Classification, reason: RetryReason
 ) -> Judging:
     """Decide about a retry that is indicated."""
-    policy, options, retry = context.policy, context.options, progress.retries + 1
-    terms = policy.terms(options, context.deadline)
+    policy, options, terms, retry = context.policy, context.options, context.terms, progress.retries + 1
     if outcome.has_progressed:
         # It brought a body further, so the service is up: what it spent comes back, and it counts as a first attempt.
         yield Ask(context.succeeded, (progress.standing, terms, outcome.ended))
         progress, retry = Progress(Standing(progress.standing.began), free=outcome.attempt - 1), 1
-    if _is_last(context, terms, max(retry, outcome.attempt - progress.free), retry, reason, outcome):
+    asks_again = _asks_again(context, reason, outcome)
+    is_free = _is_free(context, reason, outcome, asks_again=asks_again)
+    if _is_last(context, max(retry, outcome.attempt - progress.free), retry, is_free=is_free):
         return Stop(StopReason.MAX_ATTEMPTS, StopReason.MAX_ATTEMPTS.value, verdict)
     failures = progress.failures
     if policy.counts is not None:
@@ -242,9 +258,10 @@ def _retried(
         return Stop(StopReason.DEADLINE, why, verdict)
     if outcome.has_progressed:
         return Again(progress, delay.seconds, delay.source, verdict)
-    progress = replace(progress, retries=retry, backoff=delay.backoff, failures=failures)
+    standing = context.quota.answered(progress.standing) if asks_again else progress.standing
+    progress = progress._replace(standing=standing, retries=retry, backoff=delay.backoff, failures=failures)
     again = Again(progress, delay.seconds, delay.source, verdict)
-    return (yield from _paid(context, again, outcome, reason, terms, delay))
+    return again if is_free else (yield from _paid(context, again, outcome, reason, delay))
 
 
 def _too_long(hint: Hint, why: str, outcome: Outcome) -> str:
@@ -252,40 +269,36 @@ def _too_long(hint: Hint, why: str, outcome: Outcome) -> str:
     return f"{hint.source} asks for {hint.seconds:.15g} s, {why}: allowed again at {until}"
 
 
-def _paid(context: Context, again: Again, outcome: Outcome, reason: RetryReason, terms: Terms, delay: Delay) -> Judging:
+def _paid(context: Context, again: Again, outcome: Outcome, reason: RetryReason, delay: Delay) -> Judging:
     """Have the quota decide about a retry that nothing else forbids."""
-    quota, standing = context.quota, again.progress.standing
-    if _asks_again(context, reason, outcome):
-        standing = quota.answered(standing)
-    if _is_free(context, reason, outcome):
-        return again._replace(progress=replace(again.progress, standing=standing))
+    terms, standing = context.terms, again.progress.standing
     throttled = reason.kind is ErrorKind.THROTTLING
     unresolved = outcome.error is not None and is_unresolved(outcome.error)
     is_cut = outcome.resend is not None and outcome.resend.is_cut
     uncounted = delay.hint if throttled and delay.longest == inf else 0.0
     facts = throttled, unresolved, is_cut, reason, again.verdict, uncounted
     failure = Failure(1.0, again.wait, delay.hint, *facts)
-    seen = yield from quota.pay(standing, terms, failure, outcome.ended)
+    seen = yield from context.quota.pay(standing, terms, failure, outcome.ended)
     if isinstance(seen, Go):
         source = "patience" if seen.delay > again.wait else again.source
-        progress = replace(again.progress, standing=seen.standing)
+        progress = again.progress._replace(standing=seen.standing)
         return Again(progress, seen.delay, source, again.verdict, seen.payment, seen.waited, seen.why)
     is_long_poll = context.options.long_poll if outcome.resend is None else outcome.resend.long_poll
     waits = bool(is_long_poll) and seen.reason is not StopReason.MAX_ATTEMPTS
     waited = standing.waited + seen.waited
-    return Stop(*refusal(seen, terms, context.name, waited), again.verdict, again.wait if waits else 0.0)
+    return Stop(*refusal(seen, terms, context.scope, waited), again.verdict, again.wait if waits else 0.0)
 
 
-def _is_last(context: Context, terms: Terms, sent: int, attempts: int, reason: RetryReason, outcome: Outcome) -> bool:
+def _is_last(context: Context, sent: int, attempts: int, *, is_free: bool) -> bool:
     """Return True if no attempt may follow.
 
     :param sent: requests, against a cap.
     :param attempts: those of them that count where there is no cap.
     """
+    terms = context.terms
     if terms.max_attempts is not None:
         return sent >= terms.max_attempts
-    counts = not context.quota.counts_attempts or terms.patience <= 0 or _is_free(context, reason, outcome)
-    return attempts > terms.retries and counts
+    return attempts > terms.retries and (is_free or not context.quota.counts_attempts or terms.patience <= 0)
 
 
 def _asks_again(context: Context, reason: RetryReason, outcome: Outcome) -> bool:
@@ -303,21 +316,22 @@ def _asks_again(context: Context, reason: RetryReason, outcome: Outcome) -> bool
     return outcome.is_success or (context.policy.counts is not None and outcome.status == NOT_FOUND)
 
 
-def _is_free(context: Context, reason: RetryReason, outcome: Outcome) -> bool:
+def _is_free(context: Context, reason: RetryReason, outcome: Outcome, *, asks_again: bool) -> bool:
     """Return True if a retry costs nothing: the service is well, and has no result yet or refused this one request."""
     if outcome.error is not None:
         return False
     has_answer = outcome.response is not None
     if not context.quota.counts_attempts:
-        return has_answer and _asks_again(context, reason, outcome)
-    return _asks_again(context, reason, outcome) or (has_answer and reason.kind is ErrorKind.CLIENT)
+        return has_answer and asks_again
+    return asks_again or (has_answer and reason.kind is ErrorKind.CLIENT)
 
 
-def refusal(refused: Refused, terms: Terms, service: str, seconds: float) -> tuple[StopReason, str]:
+def refusal(refused: Refused, terms: Terms, scope: str | None, seconds: float) -> tuple[StopReason, str]:
     """Return the stop reason of a quota's refusal, and a plain sentence that says why.
 
     :param seconds: of waiting for the service in all.
     """
+    service = "the service" if scope is None else display_scope(scope)
     waited = f"waited {seconds:.3g} s: " if seconds else ""
     if refused.why:
         return refused.reason, refused.why.format(service=service)

@@ -10,12 +10,13 @@ A scope has such a bucket, and a line in front of it, of which all decisions are
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ..checks import check_amount
 from ..forksafe import renew_lock_after_fork
 from .line import MOST, ROOM, WAITERS, Failure, Go, Line, Standing, Terms, Waiter
-from .quota import Back, TokenBucketSnapshot, check_amount
+from .quota import Back, TokenBucketSnapshot
 from .steps import Ask, Join, Payment, Refused, Steps, Wait
 
 if TYPE_CHECKING:
@@ -233,12 +234,9 @@ class PayoffQuota:
         standing, delay = seen
         if delay is not None and (yield Ask(self._take, (price, terms.deadline))):
             with self.lock:
-                self._line.sent(now + delay)
-            # More would let one success pay for any number of retries in vain, again and again.
-            spent = max(standing.spent, min(standing.spent + price, terms.retries * price))
+                standing = self._line.paid(standing, terms, price, now + delay)
             after = self.bucket.available
-            payment = Payment(after + price, after, self.bucket.source)
-            return Go(replace(standing, spent=spent, acquired=price), delay, payment=payment)
+            return Go(standing, delay, payment=Payment(after + price, after, self.bucket.source))
         waiter = Waiter(standing, terms, now, now + failure.hint, uncounted=failure.uncounted)
         with self.lock:
             refusal = self._line.may_join(waiter, now)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from ..checks import safe_repr
 from ..classifiers.actions import ErrorKind, RetryIndicated, RetryReason
-from ..classifiers.fold import Classification, classify_operation
+from ..classifiers.fold import Classification
 from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import Only, RetryClassifier, in_order, sees_successes
 from ..config.retry_options import OperationOptions, patience_given
@@ -58,21 +55,33 @@ HintReader = Callable[[Outcome, RetryReason], Hint | None]
 """Reads what a response asks for besides ``Retry-After``."""
 
 
-@dataclass(frozen=True)
 class Policy:
-    """The rules of a strategy.
+    """The rules of a strategy; they do not change.
 
-    :param backoffs: computes the delay for each kind of failure.
+    :param backoffs: computes the delay after most failures, and after throttling.
     :param hints: further readers of hints: of two, the shorter wait is tried first.
     :param counts: for a urllib3 ``Retry``: given the outcomes so far, says in a phrase which of its counts is used up.
     """
 
-    config: RetryConfig
-    classifiers: tuple[RetryClassifier, ...]
-    transient: RetryBackoffStrategy
-    throttling: RetryBackoffStrategy
-    hints: tuple[HintReader, ...] = ()
-    counts: Callable[[tuple[Any, ...], Outcome], tuple[tuple[Any, ...], str | None]] | None = None
+    def __init__(
+        self,
+        config: RetryConfig,
+        classifiers: tuple[RetryClassifier, ...],
+        backoffs: tuple[RetryBackoffStrategy, RetryBackoffStrategy],
+        hints: tuple[HintReader, ...] = (),
+        counts: Callable[[tuple[Any, ...], Outcome], tuple[tuple[Any, ...], str | None]] | None = None,
+    ) -> None:
+        self.config = config
+        self.classifiers = classifiers
+        self.transient, self.throttling = backoffs
+        self.hints = hints
+        self.counts = counts
+        self.sees_successes: bool = any(map(sees_successes, classifiers))
+        """A classifier wants to be asked about responses below 400."""
+        self.heeds_hints: bool = config.heeds_hints
+        self.most_attempts: int | None = config.most_attempts
+        self.patience_given: float | None = patience_given(config, None)
+        self._take_previous: tuple[bool, ...] = tuple(map(takes_previous_delay, backoffs))
 
     @classmethod
     def of(
@@ -83,27 +92,13 @@ class Policy:
         :param features: those of the config that take part in decisions.
         :param backoff: computes delays in place of the configured backoff, for every kind of failure.
         """
-        transient, throttling = (
-            config.backoff(base) if backoff is None else backoff
-            for base in (config.transient_base, config.throttling_base)
-        )
-        rules = config.rules
-        hints = hooked(features, "hint") if config.heeds_hints else ()
-        classifiers = classifiers_of(config, features)
-        return cls(config, classifiers, transient, throttling, hints, None if rules is None else rules.counted)
-
-    @cached_property
-    def sees_successes(self) -> bool:
-        """True if a classifier wants to be asked about responses below 400."""
-        return any(map(sees_successes, self.classifiers))
-
-    def classify(self, outcome: Outcome, options: OperationOptions) -> Classification:
-        """Ask the classifiers of one operation."""
-        return classify_operation(self.classifiers, outcome, options.classifiers)
+        own = backoff or config.backoff(config.transient_base), backoff or config.backoff(config.throttling_base)
+        counts = None if config.rules is None else config.rules.counted
+        return cls(config, classifiers_of(config, features), own, hooked(features, "hint"), counts)
 
     def terms(self, options: OperationOptions, deadline: float | None) -> Terms:
         """Return the limits of one operation."""
-        most = self.config.most_attempts if options.max_attempts is None else options.max_attempts
+        most = self.most_attempts if options.max_attempts is None else options.max_attempts
         patience = self.config.patience if options.patience is None else options.patience
         return Terms(most, patience, deadline)
 
@@ -116,7 +111,8 @@ class Policy:
         :param previous: the computed backoff before, or None.
         """
         backoff = self._backoff(reason.kind, retry, previous)
-        hints, patience, longest = self._hints(reason, outcome), patience_given(self.config, options), math.inf
+        hints, longest = self._hints(reason, outcome), math.inf
+        patience = self.patience_given if options.patience is None else options.patience
         for hint in hints:
             if is_too_long(hint, self.config.max_retry_after):
                 return TooLong(hint, f"max_retry_after is {self.config.max_retry_after:g} s")
@@ -132,8 +128,9 @@ class Policy:
         return Delay(seconds, found.source if seconds != backoff else "backoff", seconds, backoff, found, longest)
 
     def _backoff(self, kind: ErrorKind, retry: int, previous: float | None) -> float:
-        strategy = self.throttling if kind is ErrorKind.THROTTLING else self.transient
-        if takes_previous_delay(strategy):
+        is_throttling = kind is ErrorKind.THROTTLING
+        strategy = self.throttling if is_throttling else self.transient
+        if self._take_previous[is_throttling]:
             delay = strategy.compute_next_backoff_delay(retry, previous)  # type: ignore[call-arg]
         else:
             delay = strategy.compute_next_backoff_delay(retry)
@@ -144,13 +141,12 @@ class Policy:
 
     def _hints(self, reason: RetryReason, outcome: Outcome) -> list[Hint]:
         """Return the classifier's floor for the delay, and what the response asks for."""
-        hints, heeds = [], self.config.heeds_hints
+        hints, heeds = [], self.heeds_hints
         if reason.retry_after is not None and (heeds or reason.retry_after_source != AMZ_HEADER):
             hints.append(Hint(reason.retry_after, reason.retry_after_source or OWN_RULE))
         if heeds and outcome.response is not None:
-            said = [read_hint(outcome.response.headers, wall=outcome.wall)]
-            said += [read(outcome, reason) for read in self.hints]
-            told = [hint for hint in said if hint is not None]
+            own = read_hint(outcome.response.headers, wall=outcome.wall)
+            told = list(filter(None, (own, *[read(outcome, reason) for read in self.hints])))
             if told:
                 hints.append(min(told) if outcome.attempt == 1 else told[0])
         return hints
@@ -183,6 +179,8 @@ def takes_previous_delay(strategy: RetryBackoffStrategy) -> bool:
     compute = strategy.compute_next_backoff_delay
     if getattr(compute, "__func__", None) is ExponentialRetryBackoffStrategy.compute_next_backoff_delay:
         return True
+    import inspect  # slow to import, and seldom needed
+
     try:
         parameters = inspect.signature(compute).parameters
     except (TypeError, ValueError):  # a callable written in C may have no signature

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from ..classifiers.protocol import RetryClassifier
     from ..config.retry_config import RetryConfig
     from ..errors import StopReason
-    from ..wire.peers import Peer
-    from .driver import Call, Driver
+    from ..wire.state import Peer
+    from .driver import Driver
     from .machine import FirstGate, Remedy
+    from .plan import Call
     from .scope import Scope
     from .server_hints import Hint
 
@@ -46,7 +47,10 @@ class Feature:
         return None
 
     def gate(self, call: Call, scope: Scope) -> FirstGate | None:
-        """Return what holds the attempts of a call back; None: nothing does now. Asked before each attempt."""
+        """Return what holds the attempts of a call back; None: nothing does now.
+
+        Asked before each attempt, as soon as a feature keeps something of the scope: of a new one nothing is known.
+        """
         return None
 
     def received(self, driver: Driver, call: Call, request: PreparedRequest, response: Response, scope: Scope) -> None:

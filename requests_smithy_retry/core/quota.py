@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
-from ..checks import is_finite, safe_repr
-
 if TYPE_CHECKING:
     from .line import Failure, Standing, Terms
     from .steps import Steps
@@ -47,12 +45,6 @@ class RetryQuota(Protocol):
 
     def snapshot(self) -> TokenBucketSnapshot:
         """An immutable view."""
-
-
-def check_amount(amount: float, name: str = "amount") -> None:
-    """Refuse an amount that a bucket can neither take (-1 would overfill it) nor give (nan would spoil it for good)."""
-    if not is_finite(amount) or amount < 0:
-        raise ValueError(f"{name}={safe_repr(amount)}: a finite number of tokens, 0 or more, is allowed")
 
 
 class Back(NamedTuple):

@@ -8,7 +8,6 @@ import itertools
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from hashlib import sha256
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
@@ -129,14 +128,14 @@ class Body:
         return is_unstarted(self._body) if self._is_unstarted else unwritten
 
 
-@dataclass(eq=False, slots=True)
 class Seen:
     """The bytes that an iterable body gave in its first iteration: their number and hash, not the bytes or the body."""
 
-    count: int = 0
-    digest: Any = field(default_factory=sha256)
-    first: tuple[int, bytes] = 0, b""
-    is_whole: bool = False
+    def __init__(self) -> None:
+        self.count: int = 0
+        self.digest: Any = sha256()
+        self.first: tuple[int, bytes] = 0, b""
+        self.is_whole: bool = False
 
     def note(self, part: Any) -> None:
         """Take note of the next part."""
@@ -340,15 +339,13 @@ def has_key(headers: Mapping[str, Any]) -> bool:
 
 
 def key_for(request: PreparedRequest, option: bool | Callable[..., str]) -> str | None:
-    """Return the key to send with a request; None if it needs none, has one, or no option asks for one.
+    """Return the key to send with a request; None if it needs none, has one, or cannot have one.
 
     Methods that are idempotent by themselves (RFC 9110 9.2.2) need none.
 
-    :param option: the value of ``idempotency_key``: False, True, or a function of the request (or of nothing).
+    :param option: the value of ``idempotency_key``: True, or a function of the request (or of nothing).
     :raises RetryConfigError: if the function gives something that cannot be sent as a key.
     """
-    if option is False:
-        return None
     if str(request.method).upper() in IDEMPOTENT_METHODS or has_key(request.headers):
         return None
     if option is True:
@@ -391,16 +388,18 @@ class RequestFacts:
         self.request = request
         self.config = config
         self.options = options
-        self.body: Body = Body(request)
-        self.to_send: PreparedRequest = self.body.request_to_send(request)
+        self.body: Body | None = None if request.body.__class__ in SIMPLE_BODIES else Body(request)
+        """None: it needs no care."""
+        self.to_send: PreparedRequest = request if self.body is None else self.body.request_to_send(request)
         """The request for every attempt: the caller's own, or a copy with a watched body or a minted key.
 
         A key stays off the caller's request, from which requests makes redirect hops and auth re-sends: those are
         other operations.
         """
         self._vouchers = vouchers
-        self._vouched: Vouched | None = None
-        key = key_for(request, config.idempotency_key if options.idempotency_key is None else options.idempotency_key)
+        self._vouched: Vouched | None = None if vouchers else Vouched()
+        asked_for = config.idempotency_key if options.idempotency_key is None else options.idempotency_key
+        key = None if asked_for is False else key_for(request, asked_for)
         if key is not None:
             self.send_with({KEY_HEADER: key})
 
@@ -417,7 +416,9 @@ class RequestFacts:
         """
         method = str(self.request.method).upper()
         allowed, said = self.config.allowed_methods, self.options
-        known = self._known()
+        if self._vouched is None:
+            self._vouched = self._known()
+        known = self._vouched
         return ResendFacts(
             method=method,
             idempotent=allowed is None or method in allowed,
@@ -425,14 +426,15 @@ class RequestFacts:
             vouched=known.resendable or None if said.idempotent is None else said.idempotent,
             unwritten=unwritten,
             strict=self.config.strict_methods,
-            replayable=self.body.rewind(unwritten=unwritten),
+            replayable=self.body is None or self.body.rewind(unwritten=unwritten),
             is_cut=is_cut,
             long_poll=known.long_poll if said.long_poll is None else said.long_poll,
         )
 
     def _known(self) -> Vouched:
-        """Ask the classifiers that may know the request, once, and not before a decision needs it."""
-        if self._vouched is None:
-            found = (item.vouch(self.request) for item in self._vouchers)
-            self._vouched = next((known for known in found if known is not None), Vouched())
-        return self._vouched
+        """Ask the classifiers that may know the request. Not before a decision needs it, and once."""
+        for item in self._vouchers:
+            known = item.vouch(self.request)
+            if known is not None:
+                return known
+        return Vouched()

@@ -1,4 +1,4 @@
-"""The scopes of a strategy (contract 6.4, 11.3): what operations on one service share, and which of them are kept.
+"""The scopes of a strategy (contract 6, 11.3): what operations on one service share, its quota, and which are kept.
 
 What was given up must be as good as new: eviction neither refills a spent quota nor strands who waits on one.
 """
@@ -9,14 +9,19 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ..clock import SYSTEM_CLOCK, Clock
 from ..forgetting import forgets_with_all
 from ..forksafe import renew_lock_after_fork
 from ..observing.history import RetryHistory
 from ..observing.summary import RetrySummary, Tally, add_up
-from .quota import Quota
+from .line import Terms
+from .payoff import PayoffQuota, PayoffTokenBucket
+from .quota import NO_QUOTA, Quota
+
+if TYPE_CHECKING:
+    from ..config.retry_config import RetryConfig
 
 MOST_SCOPES = 1024
 """The most scopes that are kept."""
@@ -26,6 +31,13 @@ MOST_LOOKS = 64
 """The most scopes that are examined for a newcomer to a full table: it costs the same however many are kept."""
 OVERFLOW = "overflow"
 """The name of the scope that newcomers share while there is no room."""
+
+
+NO_SCOPE = "default"
+"""The name by which a function that makes buckets is asked for that of operations without a scope."""
+
+MakeQuota = Callable[[str | None, float], Quota]
+"""Makes the quota of a scope, by its name, at a moment."""
 
 
 class Part(Protocol):
@@ -90,9 +102,7 @@ class Scopes:
     :param make: makes the quota of a scope, by its name.
     """
 
-    def __init__(
-        self, make: Callable[[str | None, float], Quota], clock: Clock = SYSTEM_CLOCK, limit: int = MOST_SCOPES
-    ) -> None:
+    def __init__(self, make: MakeQuota, clock: Clock = SYSTEM_CLOCK, limit: int = MOST_SCOPES) -> None:
         self._make = make
         self._clock = clock
         self._limit = limit
@@ -187,3 +197,32 @@ class Scopes:
                 return True
             self._scopes[name] = scope
         return False
+
+
+def no_quota(name: str | None, now: float) -> Quota:
+    """Make the quota of a scope that has none."""
+    return NO_QUOTA
+
+
+def quotas_of(config: RetryConfig, clock: Clock) -> MakeQuota:
+    """Return the maker of quotas that a config asks for."""
+    quota = config.effective_quota
+    if quota is None:
+        return no_quota
+    if quota == "payoff":
+        room = Terms(config.most_attempts).room
+        return lambda name, now: PayoffQuota(PayoffTokenBucket(room), now)
+    if isinstance(quota, PayoffTokenBucket):
+        return lambda name, now: line_before(quota, now)
+    # Imported here: other quotas are features, which a program may do without.
+    from ..features.table import quota_maker
+
+    return quota_maker(quota, config, clock)
+
+
+def line_before(bucket: PayoffTokenBucket, now: float) -> PayoffQuota:
+    """Return the one line before a bucket that was passed in: adapters that share the bucket share its line."""
+    with bucket._lock:
+        if bucket.quota is None:
+            bucket.quota = PayoffQuota(bucket, now)
+        return bucket.quota

@@ -10,7 +10,7 @@ from ..errors import StopReason
 
 if TYPE_CHECKING:
     from ..classifiers.fold import Classification
-    from .progress import Progress
+    from .machine import Progress
 
 
 class Wait(NamedTuple):

@@ -9,21 +9,18 @@ import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from ..classifiers.outcome import Fault, Outcome
 from ..clock import SYSTEM_CLOCK, Clock, drive
 from ..config.retry_config import RetryConfig, RetryOptions
 from ..config.retry_options import NOTHING, OperationOptions, options_in_force
 from ..errors import RetryConfigError, RetryError, StopReason, TokenError
-from ..urls import display_scope
 from .line import UNLIMITED, Standing
-from .machine import Context, judged
+from .machine import Context, Progress, judged
 from .policy import Policy
-from .progress import Progress
 from .quota import RetryQuota, TokenBucketSnapshot
-from .quotas import quotas_of
-from .scope import Scope, Scopes
+from .scope import Scope, Scopes, quotas_of
 from .steps import Again, Stop
 
 if TYPE_CHECKING:
@@ -141,8 +138,7 @@ def redeemed(token: object, issuer: object) -> StandardRetryToken:
     return token
 
 
-@dataclass(frozen=True, slots=True)
-class RetryContext:
+class RetryContext(NamedTuple):
     """The context that the adapter's errors carry in the attribute ``retry_context``.
 
     :param outcome: the outcome of the attempt.
@@ -201,16 +197,15 @@ def context_of(error: Any) -> RetryContext:
     return RetryContext(Outcome(error=error, response=response, stream=unread))
 
 
-@dataclass(frozen=True, slots=True)
-class StrategySnapshot:
+class StrategySnapshot(NamedTuple):
     """A strategy at one moment.
 
     :param buckets: the quota of each scope that was used; empty where there is no quota.
     :param limiters: the rate limiter of each scope; empty but in adaptive mode.
     """
 
-    buckets: Mapping[str | None, TokenBucketSnapshot] = field(default_factory=lambda: MappingProxyType({}))
-    limiters: Mapping[str | None, Any] = field(default_factory=lambda: MappingProxyType({}))
+    buckets: Mapping[str | None, TokenBucketSnapshot] = MappingProxyType({})
+    limiters: Mapping[str | None, Any] = MappingProxyType({})
 
 
 class StandardRetryStrategy:
@@ -287,7 +282,7 @@ class StandardRetryStrategy:
     @property
     def max_attempts(self) -> int | None:
         """Most requests that an operation sends; None: no number says so."""
-        most = self.config.most_attempts
+        most = self.policy.most_attempts
         return None if most == UNLIMITED else most
 
     def features(self) -> tuple[Feature, ...]:
@@ -344,13 +339,12 @@ class StandardRetryStrategy:
         deadline = given.deadline
         if given.options is None and options is not None and options.deadline is not None:
             deadline = options.deadline.on(self.clock).at
-        name = "the service" if token.token_scope is None else display_scope(token.token_scope)
-        context = Context(
-            self.policy, scope.quota, scope.quota.succeeded, options or NOTHING, deadline, name, self.verdicts(scope)
-        )
+        options = options or NOTHING
+        terms, told = self.policy.terms(options, deadline), self.verdicts(scope)
+        context = Context(self.policy, scope.quota, scope.quota.succeeded, options, terms, token.token_scope, told)
         progress, wall = token.progress, self.clock.wall()
         if given.began is not None and not progress.retries:
-            progress = replace(progress, standing=replace(progress.standing, began=given.began))
+            progress = progress._replace(standing=progress.standing._replace(began=given.began))
         outcome = replace(given.outcome, ended=self.clock.now(), wall=wall)
         decision: Again | Stop | None = None
         try:

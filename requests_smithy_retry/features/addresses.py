@@ -17,12 +17,12 @@ from ..classifiers.outcome import Outcome
 from ..classifiers.transport_faults import is_timeout, is_transient
 from ..clock import Clock
 from ..core.port import Feature
-from ..wire.peers import NoMemory
+from ..wire.state import NoMemory
 
 if TYPE_CHECKING:
     from ..config.retry_config import RetryConfig
-    from ..core.driver import Call
-    from ..wire.peers import Peer
+    from ..core.plan import Call
+    from ..wire.state import Peer
 
 FIRST_PERIOD = 30.0
 """The period in seconds for which an address is avoided after its first failure."""

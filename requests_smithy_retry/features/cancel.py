@@ -12,7 +12,7 @@ from ..errors import StopReason
 if TYPE_CHECKING:
     from ..clock import Clock
     from ..config.retry_config import RetryConfig
-    from ..core.driver import Call
+    from ..core.plan import Call
 
 LOOK_EVERY = 0.05
 """Seconds after which a wait looks at the event: no thread can wait for an event and for others at the same time."""

@@ -21,7 +21,7 @@ from ..errors import StopReason
 
 if TYPE_CHECKING:
     from ..config.retry_config import RetryConfig
-    from ..core.driver import Call
+    from ..core.plan import Call
     from ..core.scope import Scope
     from ..observing.events import BeforeAttempt
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from ..clock import Clock
     from ..config.retry_config import RetryConfig
-    from ..core.driver import Call, Driver
+    from ..core.driver import Driver
+    from ..core.plan import Call
     from ..core.scope import Scope
 
 

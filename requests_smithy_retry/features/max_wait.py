@@ -12,7 +12,7 @@ from ..errors import StopReason
 if TYPE_CHECKING:
     from ..clock import Clock
     from ..config.retry_config import RetryConfig
-    from ..core.driver import Call
+    from ..core.plan import Call
 
 
 class RetryLater(WaitEnded, requests.exceptions.RetryError):

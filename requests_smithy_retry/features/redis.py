@@ -18,12 +18,12 @@ from importlib.util import find_spec
 from typing import Any, ClassVar, Protocol
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
-from ..checks import Refused, is_finite, safe_repr
+from ..checks import Refused, check_amount, is_finite, safe_repr
 from ..clock import SYSTEM_CLOCK, Clock
 from ..config.retry_config import RetryConfig
 from ..core.payoff import PayoffQuota, PayoffTokenBucket
-from ..core.quota import TokenBucketSnapshot, check_amount
-from ..core.quotas import NO_SCOPE, MakeQuota
+from ..core.quota import TokenBucketSnapshot
+from ..core.scope import NO_SCOPE, MakeQuota
 from ..errors import RetryConfigError
 from ..forksafe import FreshCopies, renew_lock_after_fork
 from ..urls import without_secrets

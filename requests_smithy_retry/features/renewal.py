@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from ..classifiers.outcome import Outcome
     from ..clock import Clock
     from ..config.retry_config import RetryConfig
-    from ..core.driver import Call, Driver
-    from ..core.machine import Remedy
-    from ..core.progress import Progress
+    from ..core.driver import Driver
+    from ..core.machine import Progress, Remedy
+    from ..core.plan import Call
     from ..core.scope import Scope
     from ..core.steps import Step
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 from ..clock import SYSTEM_CLOCK, Clock
 from ..core.strategy import StandardRetryStrategy
 from ..errors import RetryConfigError
-from ..wire.peers import NoMemory
+from ..wire.state import NoMemory
 
 if TYPE_CHECKING:
     from ..config.retry_config import RetryConfig
     from ..core.port import Feature
-    from ..core.quotas import MakeQuota
+    from ..core.scope import MakeQuota
 
 JUDGING: dict[str, Callable[[RetryConfig], object]] = {
     "..smithy.aws": lambda _: True,

@@ -1,4 +1,4 @@
-"""An operation as listeners see it, its events, and their emission (contract 12).
+"""An operation as listeners see it, its events, their emission, and the listeners that get them (contract 12).
 
 Without listeners it costs nothing; with them, a first-try success costs two events.
 """
@@ -6,17 +6,17 @@ Without listeners it costs nothing; with them, a first-try success costs two eve
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from requests import PreparedRequest, Response
 
 from ..checks import most_attempts
 from ..classifiers.actions import ErrorKind, RetryIndicated
 from ..classifiers.fold import Classification
+from ..config.parsers import EVENTS
 from ..errors import QUIET_ENDINGS, StopReason, safe_error
 from ..urls import safe_url
-from ..wire.body import WatchedBody
 from ..wire.state import this_thread
 from .history import AttemptRecord, RetryHistory
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..clock import Clock
     from ..config.retry_options import OperationOptions
     from ..core.strategy import RetryStrategy
-    from ..wire.peers import Peer
+    from ..wire.state import Peer
 
 
 class BeforeAttempt(NamedTuple):
@@ -56,7 +56,7 @@ class AfterAttempt(NamedTuple):
     :param error: the exception, or None. A ``BaseException`` such as Ctrl-C is raised after this event.
     :param duration: the attempt's duration in seconds.
     :param noted: the history's record of the attempt, if it exists already; see :attr:`record`.
-    :param peer: the far end of the connection; False or None if it is not known. See :attr:`address`.
+    :param peer: the far end of the connection; None if it is not known. See :attr:`address`.
     """
 
     operation: ObservedOperation
@@ -65,14 +65,14 @@ class AfterAttempt(NamedTuple):
     error: BaseException | None
     duration: float
     noted: AttemptRecord | None = None
-    peer: Peer | bool | None = None
+    peer: Peer | None = None
 
     @property
     def address(self) -> str | None:
         """The IP address that the request went to, or all that were tried; None if it is not known."""
         if self.noted is not None:
             return self.noted.address
-        return getattr(self.peer, "address", None)
+        return None if self.peer is None else self.peer.address
 
     @property
     def record(self) -> AttemptRecord:
@@ -272,12 +272,12 @@ class ObservedOperation:
         return self._copy
 
     @property
-    def heard(self) -> Callable[[WatchedBody], None] | None:
-        """The function that a watched body tells of each part; None if nobody listens."""
+    def heard(self) -> Callable[[int, int | None, int], None] | None:
+        """The function that is told of each part of a body; None if nobody listens."""
         return self._body_came if self.adapter.listeners.hears_bodies else None
 
-    def _body_came(self, body: WatchedBody) -> None:
-        self.adapter.listeners.body_progress(BodyProgress(self, body.received, body.total, body.pieces - 1))
+    def _body_came(self, received: int, total: int | None, resumes: int) -> None:
+        self.adapter.listeners.body_progress(BodyProgress(self, received, total, resumes))
 
     def succeeded_at_once(self, response: Response, started: float) -> None:
         """Emit ``after_attempt`` of a first-try success."""
@@ -285,9 +285,7 @@ class ObservedOperation:
         adapter = self.adapter
         try:
             duration = adapter.clock.now() - started
-            adapter.listeners.after_attempt(
-                AfterAttempt(self, 1, response, None, duration, None, this_thread.connecting)
-            )
+            adapter.listeners.after_attempt(AfterAttempt(self, 1, response, None, duration, None, this_thread.peer))
         except BaseException:
             response.close()
             raise
@@ -334,3 +332,104 @@ class ObservedOperation:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.method} {self.url} attempt {self.number}>"
+
+
+class RetryListener:
+    """A listener of operations. Override the methods you need; the others cost nothing.
+
+    Any class with some of these methods is a listener, too. One listener may serve many adapters and threads at once.
+    It keeps the state of one operation in ``event.operation.data``. The methods run in the sending thread, so a slow
+    one slows down every request.
+    """
+
+    def before_attempt(self, event: BeforeAttempt, /) -> None:
+        """Handle an attempt that is about to be sent. ``event.request`` is a copy for it, which may be changed."""
+
+    def after_attempt(self, event: AfterAttempt, /) -> None:
+        """Handle the end of an attempt, exactly once for each :meth:`before_attempt`, whatever happens."""
+
+    def retry_scheduled(self, event: RetryScheduled, /) -> None:
+        """Handle a retry whose delay is about to begin."""
+
+    def throttled(self, event: Throttled, /) -> None:
+        """Handle a server's request for fewer requests."""
+
+    def gave_up(self, event: GaveUp, /) -> None:
+        """Handle the end of an operation whose indicated retry could not be made."""
+
+    def succeeded(self, event: Succeeded, /) -> None:
+        """Handle the success of an operation after one retry or more."""
+
+    def body_progress(self, event: BodyProgress, /) -> None:
+        """Handle a part of a body that came: once for each read from the connection."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> RetryListener:
+        # A copy of an adapter reports to the same listener.
+        return self
+
+
+Tell = Callable[[Any], None]
+
+
+class Listeners:
+    """The listeners of one adapter, as one callable per event; :func:`ignore` where there is none.
+
+    :param listeners: called in this order.
+    """
+
+    __slots__ = (*EVENTS, "hears_attempts", "hears_bodies")
+
+    before_attempt: Tell
+    after_attempt: Tell
+    retry_scheduled: Tell
+    throttled: Tell
+    gave_up: Tell
+    succeeded: Tell
+    body_progress: Tell
+
+    def __init__(self, listeners: Iterable[Any]) -> None:
+        items = tuple(listeners)
+        for name in EVENTS:
+            calls = [getattr(item, name) for item in items if _overrides(item, name)]
+            setattr(self, name, _as_one(calls, to_each=name == "after_attempt"))
+        self.hears_bodies: bool = self.body_progress is not ignore
+        self.hears_attempts: bool = self.hears_bodies or not (self.before_attempt is self.after_attempt is ignore)
+        """A first-try success has an event with a listener."""
+
+
+def _overrides(listener: Any, name: str) -> bool:
+    """Return True if a listener has a method of its own for an event."""
+    method = getattr(listener, name, None)
+    return callable(method) and getattr(method, "__func__", None) is not getattr(RetryListener, name)
+
+
+def ignore(event: Any, /) -> None:
+    """Do nothing with an event."""
+
+
+def _as_one(calls: list[Tell], *, to_each: bool) -> Tell:
+    """Return one call for several.
+
+    :param to_each: it reaches every listener, even if an earlier one raises.
+    """
+    if len(calls) < 2:
+        return calls[0] if calls else ignore
+
+    def tell_all(event: Any) -> None:
+        for call in calls:
+            call(event)
+
+    def tell_each(event: Any) -> None:
+        failed: BaseException | None = None
+        for call in calls:
+            try:
+                call(event)
+            except BaseException as error:  # noqa: PERF203 - the others are told first
+                failed = failed or error
+        if failed is not None:
+            try:
+                raise failed
+            finally:
+                del failed  # its traceback refers to this frame
+
+    return cast("Tell", tell_each if to_each else tell_all)

@@ -5,8 +5,8 @@ It is attached to the response or the exception that the caller gets. For a firs
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from ..checks import most_attempts
 from ..classifiers.actions import NoActionIndicated, RetryForbidden, RetryIndicated
@@ -22,8 +22,7 @@ MAX_KEPT = 100
 """The most attempts that are kept: the first and the last ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptRecord:
+class AttemptRecord(NamedTuple):
     """The record of one attempt.
 
     :param number: the attempt's number, from 1.
@@ -148,7 +147,7 @@ class RetryHistory:
         """Return the history as plain values, for JSON."""
         attempts = []
         for item in self.attempts:
-            row = {field.name: getattr(item, field.name) for field in fields(item)}
+            row = item._asdict()
             row["votes"] = [{"classifier": vote.classifier, "verdict": verdict_text(vote)} for vote in item.votes]
             attempts.append(row)
         return {
@@ -184,7 +183,7 @@ def attach(target: Any, history: RetryHistory) -> None:
 
     A response is pickled by its list ``__attrs__``, so the history is added to the list of this one.
     """
-    for piece in pieces_of(target):
+    for piece in vars(target).pop(PIECES, ()):
         history = joined(history, piece)
     setattr(target, ATTRIBUTE, history)
     pickled = getattr(target, "__attrs__", None)
@@ -222,9 +221,9 @@ def joined(before: RetryHistory, piece: RetryHistory) -> RetryHistory:
     """
     last = before.attempts[-1]
     shift = last.number - 1
-    rows = [replace(row, number=row.number + shift) for row in piece.attempts]
+    rows = [row._replace(number=row.number + shift) for row in piece.attempts]
     of_its_start = ("started", "delay", "delay_source", "permit_wait", "line_wait", "line_why")
-    rows[0] = replace(rows[0], **{name: getattr(last, name) for name in of_its_start})
+    rows[0] = rows[0]._replace(**{name: getattr(last, name) for name in of_its_start})
     attempts = [*before.attempts[:-1], *rows]
     while len(attempts) > MAX_KEPT:
         del attempts[MAX_KEPT // 2]

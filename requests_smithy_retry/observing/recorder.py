@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from logging import DEBUG, INFO
-from typing import Any, cast
+from typing import cast
 
 from requests import PreparedRequest
 from urllib3.util.retry import RequestHistory
@@ -61,22 +60,21 @@ class Recorder:
 
     def begin_waiting(self, outcome: Outcome, before: Before, verdict: Classification) -> None:
         """Record an attempt whose operation waits for the service from now on: :meth:`note` comes after the wait."""
-        record = self._note_attempt(outcome, before, Stop(StopReason.PATIENCE, "", verdict))
+        record = self._record(outcome, before, Stop(StopReason.PATIENCE, "", verdict))
         self._waiting = record, self.clock.now()
         log_waiting(self.request, record, self.scope)
 
     def note(self, outcome: Outcome, before: Before, decision: Again | Stop) -> None:
         """Record an attempt, if :meth:`begin_waiting` did not, and the retry that follows."""
-        record, began = self._waiting or (None, 0.0)
-        self._waiting = None
-        if record is None:
-            record = self._note_attempt(outcome, before, decision)
-        elif isinstance(decision, Stop):
-            self._in_vain = self.clock.now() - began
-        elif decision.payment is not None:  # it waited for tokens
-            record = self.attempts[-1] = replace(record, **_paid(decision))
+        waiting, self._waiting = self._waiting, None
+        record = self._record(outcome, before, decision) if waiting is None else waiting[0]
         if isinstance(decision, Stop):
+            self._in_vain = 0.0 if waiting is None else self.clock.now() - waiting[1]
             return
+        if waiting is not None and decision.payment is not None:  # it waited for tokens
+            before_it, after_it, source = decision.payment
+            record = record._replace(quota_before=before_it, quota_after=after_it, quota_source=source)
+            self.attempts[-1] = record
         if self.request.method == "DELETE" and self._in_doubt is None:
             action = NO_ACTION if decision.verdict is None else decision.verdict.action
             self._in_doubt = record.number if may_be_applied(outcome, action) else None
@@ -90,7 +88,7 @@ class Recorder:
         """Record the attempts that tried to go on with the body of the last one, which failed all the same."""
         for piece in pieces:
             last = self.attempts[-1].number
-            self.attempts += [replace(row, number=row.number + last - 1) for row in piece.attempts[1:]]
+            self.attempts += [row._replace(number=row.number + last - 1) for row in piece.attempts[1:]]
             self._continued += self.attempts[-1].number - last
             self._keep_few()
 
@@ -98,10 +96,11 @@ class Recorder:
         for kept in (self.attempts, self.rows):
             del kept[MAX_KEPT // 2 : MAX_KEPT // 2 + max(0, len(kept) - MAX_KEPT)]
 
-    def _note_attempt(self, outcome: Outcome, before: Before, decision: Again | Stop) -> AttemptRecord:
+    def _record(self, outcome: Outcome, before: Before, decision: Again | Stop) -> AttemptRecord:
         response, duration = outcome.response, outcome.ended - outcome.started
         error = cast("Exception | None", outcome.error)  # an attempt that is interrupted is not recorded
-        status = response.status_code if response is not None and error is None else None
+        status = outcome.status if error is None else None
+        payment = decision.payment if isinstance(decision, Again) else None
         record = AttemptRecord(
             number=outcome.attempt + self._continued,
             started=outcome.wall - duration,
@@ -119,11 +118,14 @@ class Recorder:
             address=outcome.address,
             received=outcome.received,
             sent=outcome.sent,
-            **_paid(decision),
+            quota_before=None if payment is None else payment.before,
+            quota_after=None if payment is None else payment.after,
+            quota_source=None if payment is None else payment.source,
         )
         self.attempts.append(record)
         self.rows.append(RequestHistory(self.request.method, self.request.path_url, error, status, None))
-        self._keep_few()
+        if len(self.rows) > MAX_KEPT:
+            self._keep_few()
         if logger.isEnabledFor(DEBUG):
             log_attempt(self.request, record)
         if self.observed is not None and not self._is_told:
@@ -150,7 +152,8 @@ class Recorder:
         is_gone = self.request.method == "DELETE" and bool(attempts) and attempts[-1].status in GONE
         deleted_by = self._in_doubt if is_gone else None
         # That of a body that cannot be sent again is our own.
-        why = stop.why if stop.reason is StopReason.BODY_NOT_REPLAYABLE else without_text_of(error, stop.why)
+        is_ours = error is None or stop.reason is StopReason.BODY_NOT_REPLAYABLE
+        why = stop.why if is_ours else without_text_of(error, stop.why)
         history = RetryHistory(self.scope, attempts, stop.reason, why, most, deleted_by, waited, retry_after)
         is_quiet, number = stop.reason in QUIET_ENDINGS, 0
         if not is_quiet:
@@ -160,10 +163,3 @@ class Recorder:
         if self.observed is not None:
             self.observed.ended(history)
         return history
-
-
-def _paid(decision: Again | Stop) -> dict[str, Any]:
-    payment = decision.payment if isinstance(decision, Again) else None
-    if payment is None:
-        return {}
-    return {"quota_before": payment.before, "quota_after": payment.after, "quota_source": payment.source}

@@ -23,7 +23,8 @@ from .rate_limiter import DEFAULT_SETTINGS, ClientRateLimiter, PermitWait, RateL
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response
 
-    from ..core.driver import Call, Driver
+    from ..core.driver import Driver
+    from ..core.plan import Call
 
 NAME = "limiter"
 

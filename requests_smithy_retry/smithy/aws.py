@@ -18,8 +18,7 @@ from ..config.sources import BOOLEANS, Found, parse_text
 from ..core.port import Feature
 from ..core.server_hints import AMZ_HEADER, parse_integer
 from ..errors import RetryConfigError, RetryConfigWarning
-from ..observing.events import BeforeAttempt
-from ..observing.listeners import RetryListener
+from ..observing.events import BeforeAttempt, RetryListener
 from .error_code import error_code
 
 if TYPE_CHECKING:

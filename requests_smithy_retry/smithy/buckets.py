@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..checks import is_finite, safe_repr
+from ..checks import check_amount, is_finite, safe_repr
 from ..clock import SYSTEM_CLOCK, Clock, wait_in
 from ..core.line import Failure, Go, Standing, Terms
 from ..core.payoff import PayoffTokenBucket
-from ..core.quota import Quota, RetryQuota, TokenBucketSnapshot, check_amount
-from ..core.quotas import NO_SCOPE, MakeQuota
+from ..core.quota import Quota, RetryQuota, TokenBucketSnapshot
+from ..core.scope import NO_SCOPE, MakeQuota
 from ..core.steps import Ask, Join, Payment, Refused, Steps, Wait
 from ..errors import RetryConfigError, StopReason
 from ..forksafe import FreshCopies, renew_lock_after_fork
@@ -372,7 +371,7 @@ class PricedQuota:
             return self._refused(price)
         after = bucket.available
         payment = Payment(after + price, after, getattr(bucket, "source", "memory"))
-        paid = replace(standing, spent=standing.spent + price, acquired=price, loan=loan)
+        paid = standing._replace(spent=standing.spent + price, acquired=price, loan=loan)
         return Go(paid, failure.delay, payment=payment)
 
     def _refused(self, price: float) -> Refused:
@@ -398,7 +397,7 @@ class PricedQuota:
     def answered(self, standing: Standing) -> Standing:
         """Give back the tokens of the retry before, as after any success."""
         self.unsent(standing)
-        return replace(standing, acquired=0.0, loan=None)
+        return standing._replace(acquired=0.0, loan=None)
 
     def unsent(self, standing: Standing) -> None:
         """Give back the tokens of the last retry."""

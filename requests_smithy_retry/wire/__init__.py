@@ -1,7 +1,6 @@
 """The layer below ``super().send`` (contract 14): bytes written, deadlines, heads and bodies.
 
 :mod:`pools` prepares connections, :mod:`connect` bounds how they are made and how they send, :mod:`racing` connects to
-one of several addresses and :mod:`addresses` remembers those that failed, :mod:`response` reads heads and
-bodies and looks ahead to where one ends, :mod:`decoding` decodes it, :mod:`body` watches bodies.
-They meet the adapter in :mod:`state`.
+one of several addresses, :mod:`response` reads heads and bodies and looks ahead to where one ends, :mod:`decoding`
+decodes it. They meet the adapter in :mod:`state`.
 """

@@ -17,13 +17,11 @@ from urllib3.connection import HTTPConnection
 from urllib3.util import connection as urllib3_connection
 
 from ..interruptions import is_interruption
-from .peers import NoMemory, Peer
-from .proxies import bound_handshake, open_otherwise
-from .racing import Candidate, How, Race
-from .refusals import note_refusal
+from .proxies import bound_handshake, note_refusal, open_otherwise
+from .racing import Candidate, How, Race, connect_socket
 from .resolving import not_connected, resolve
 from .response import RESPONSE_CLASS, probing
-from .state import this_thread
+from .state import NoMemory, Peer, this_thread
 
 PIECE = 16_384
 """The size of a TLS record, to each of which urllib3's ``sendall`` over pyOpenSSL applies its timeout."""
@@ -75,7 +73,7 @@ class Connect:
                 self._made = None
                 del connection._new_conn
         if is_first:
-            this_thread.connecting = self.peer or False  # type: ignore[redundant-expr]  # it was set meanwhile
+            this_thread.connecting, this_thread.peer = False, self.peer
         connection.send = self.send
 
     def _open(self) -> Any:
@@ -114,7 +112,7 @@ class Connect:
             except UnicodeError:
                 raise uex.LocationParseError(f"'{host}', label empty or too long") from None
             found = resolve(connection, host, connection.port, urllib3_connection.allowed_gai_family())
-            sock = self._raced(connection, candidates(found), how)
+            sock = self._connected(connection, candidates(found), how)
         except OSError as error:
             if isinstance(error, TimeoutError) or is_interruption(error):
                 raise
@@ -122,13 +120,26 @@ class Connect:
         sys.audit("http.client.connect", connection, connection.host, connection.port)
         return sock
 
-    def _raced(self, connection: Any, ahead: list[Candidate], how: How) -> Any:
-        """Connect to one of the addresses, those that failed lately last, and remember what failed on the way."""
+    def _connected(self, connection: Any, ahead: list[Candidate], how: How) -> Any:
+        """Connect to one of the addresses."""
         memory, origin = self._memory, f"{connection._dns_host}:{connection.port}"
-        names = tuple([candidate.name for candidate in ahead])
         if len(ahead) > 1:
-            ahead = [ahead[names.index(name)] for name in memory.in_order(origin, names, this_thread.tried)]
-            memory.begin_probe(origin, ahead[0].name)
+            sock, name = self._raced(origin, ahead, how)
+        else:
+            name, family, proto, at = ahead[0]
+            self.peer = Peer(memory, origin, name, (name,), memory.clock.now())
+            sock = self._made = socket.socket(family, socket.SOCK_STREAM, proto)
+            connect_socket(sock, at, this_thread.seconds(how.timeout), how)
+        assert self.peer is not None
+        connection.response_class = probing(self.peer) if memory.is_known(origin, name) else RESPONSE_CLASS
+        sock.settimeout(how.timeout)
+        return sock
+
+    def _raced(self, origin: str, ahead: list[Candidate], how: How) -> tuple[Any, str]:
+        """Connect to one of several addresses, those that failed lately last, and remember what failed on the way."""
+        memory, names = self._memory, tuple([candidate.name for candidate in ahead])
+        ahead = [ahead[names.index(name)] for name in memory.in_order(origin, names, this_thread.tried)]
+        memory.begin_probe(origin, ahead[0].name)
         race = self._made = Race(ahead, how)
         try:
             sock, (name, *_) = race.run()
@@ -136,12 +147,9 @@ class Connect:
         finally:
             if self.peer is None:
                 self.peer = Peer(memory, origin, ", ".join(race.failed or names[:1]), (), 0.0)
-            if len(names) > 1:  # of an only address there is nothing to remember
-                for failed, why in race.failed.items():
-                    memory.failed(origin, failed, why)
-        connection.response_class = probing(self.peer) if memory.is_known(origin, name) else RESPONSE_CLASS
-        sock.settimeout(how.timeout)
-        return sock
+            for failed, why in race.failed.items():
+                memory.failed(origin, failed, why)
+        return sock, name
 
     def send(self, data: Any) -> None:
         # The first step of an attempt over a kept connection is a head: the socket's buffer is empty, and the socket
@@ -150,7 +158,7 @@ class Connect:
             self._plain_send(self._connection(), data)
         else:
             self._send_in_time(self._connection(), data)
-        this_thread.connecting = self.peer or False  # also over a connection that was kept alive
+        this_thread.connecting, this_thread.peer = False, self.peer  # also over a connection that was kept alive
 
     def _send_in_time(self, connection: Any, data: Any) -> None:
         if connection.sock is None and connection.auto_open:
@@ -180,5 +188,5 @@ def candidates(found: Iterable[Any]) -> list[Candidate]:
         if len(sockaddr) == 4 and sockaddr[3] and "%" not in name:
             name = f"{name}%{sockaddr[3]}"  # a link-local address of IPv6 needs its scope, the interface's number
         families.setdefault(family, {}).setdefault(name, Candidate(name, family, proto, sockaddr))
-    rows = itertools.zip_longest(*(named.values() for named in families.values()))
-    return [candidate for row in rows for candidate in row if candidate is not None]
+    rows = itertools.zip_longest(*map(dict.values, families.values()))
+    return list(filter(None, itertools.chain.from_iterable(rows)))

@@ -25,10 +25,9 @@ from urllib3.poolmanager import RecentlyUsedContainer  # type: ignore[attr-defin
 from ..clock import SYSTEM_CLOCK
 from . import private
 from .connect import Connect
-from .peers import NoMemory, is_in_disgrace
 from .proxies import prepare_tunnel
 from .response import RESPONSE_CLASS
-from .state import this_thread
+from .state import NoMemory, Peer, this_thread
 
 KNOWN_CONNECTS = frozenset({HTTPConnection.connect, HTTPSConnection.connect})
 """The ``connect`` methods that are known to end before the first byte of a request is sent."""
@@ -44,8 +43,16 @@ PROBE_EVERY = 10
 """The time between two probes that nobody answers, in seconds."""
 
 
-def is_worn(connection: Any, now: float) -> bool:
-    """Return True for a kept connection that lay for too long, or nearly as long as its server keeps it."""
+def is_done_with(connection: Any, now: float) -> bool:
+    """Return True for a kept connection that is not to be used again.
+
+    Another address is better, or was not tried by the operation; or it lay for too long, or nearly as long as its
+    server keeps it.
+    """
+    peer: Peer | None = getattr(getattr(connection, "connect", None), "peer", None)
+    tried, has_others = this_thread.tried, peer is not None and len(peer.addresses) > 1
+    if peer is not None and has_others and peer.memory.is_avoided(peer.origin, peer.address, peer.addresses, tried):
+        return True
     since = getattr(connection, "idle_since", None)
     if since is None or now - since < LEAST_IDLE or this_thread.plain:
         return False
@@ -117,7 +124,7 @@ class PreparingPool(HTTPConnectionPool):
         connection: Any = None
         try:
             connection = super()._get_conn(timeout)
-            if is_worn(connection, self.addresses.clock.now()) or is_in_disgrace(connection, this_thread.tried):
+            if is_done_with(connection, self.addresses.clock.now()):
                 connection.close()
                 if not connection.auto_open:  # one through a proxy's tunnel, in urllib3 1.26
                     connection = self._new_conn()

@@ -4,7 +4,7 @@ An address gets 250 ms before the next one is tried beside it; where an attempt 
 second one does not answer either, the others follow in waves: two after 10 ms, four after another 10 ms. So one well
 address among eight is found within 300 ms.
 
-Sockets that need not know of selectors are tried one after another, as in urllib3, and so is an only address.
+Sockets that need not know of selectors are tried one after another, as in urllib3.
 """
 
 from __future__ import annotations
@@ -95,8 +95,7 @@ class Race:
         """
         won = None
         try:
-            is_race = len(self.ahead) > 1 and can_stagger(self.how.source_address)
-            won = self._side_by_side() if is_race else self._one_by_one()
+            won = self._side_by_side() if can_stagger(self.how.source_address) else self._one_by_one()
             if won is None:
                 assert self._error is not None
                 raise self._error

@@ -13,7 +13,7 @@ import http.client
 import socket
 from io import BufferedReader
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import urllib3
 from requests import Response
@@ -23,10 +23,7 @@ from ..clock import SYSTEM_CLOCK, Deadline, after, earliest
 from ..interruptions import is_interruption
 from . import private
 from .decoding import decoded
-from .state import this_thread, timeout_of
-
-if TYPE_CHECKING:
-    from .peers import Peer
+from .state import Peer, this_thread, timeout_of
 
 PEEK_BYTES = 65_536
 """The most of a failed response's body that is peeked at, coded or not."""
@@ -328,7 +325,8 @@ def peek(response: Response, most: int = PEEK_BYTES, seconds: float | None = PEE
     if reader is None:
         return None
     framing = framing_of(raw)
-    _fetch(reader, reader.in_buffer(raw._original_response.fp), framing, most, seconds)
+    if not framing.is_whole(ended=False):  # it has a byte at least
+        _fetch(reader, reader.in_buffer(raw._original_response.fp), framing, most, seconds)
     complete, body = framing.is_whole(ended=reader.ended), framing.body
     if not body or not response.headers.get("content-encoding"):
         return Peeked(complete and len(body) <= most, body[:PEEK_BYTES])

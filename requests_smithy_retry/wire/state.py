@@ -1,35 +1,94 @@
-"""The state that one attempt and the connections below it share (contract 14.1), and its time-outs (contract 8.1)."""
+"""The state that one attempt and the connections below it share (contract 14.1): its far end, and its time-outs.
+
+What a memory of addresses may say of far ends is here (contract 14.5); the feature ``addresses`` remembers.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from urllib3.util import Timeout
 
-from ..clock import Deadline
-
-if TYPE_CHECKING:
-    from .peers import Peer
+from ..clock import Clock, Deadline
 
 LONGEST = 2e6
 """The longest timeout of a socket, in seconds (23 days): it counts milliseconds in an int of 32 bits."""
 
 
+class NoMemory:
+    """A memory of addresses that knows of no failure."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+
+    def in_order(self, origin: str, addresses: Sequence[str], tried: Collection[tuple[str, str]] = ()) -> Sequence[str]:
+        """Return the addresses in the order in which to try them; those that an operation has tried come later."""
+        return addresses
+
+    def is_avoided(
+        self, origin: str, address: str, addresses: Sequence[str], tried: Collection[tuple[str, str]] = ()
+    ) -> bool:  # fmt: skip
+        """Return True if another of the origin's addresses is better."""
+        return False
+
+    def begin_probe(self, origin: str, address: str) -> None:
+        """Take note that a connection to an address is begun."""
+
+    def is_known(self, origin: str, address: str) -> bool:
+        """Return True if an address has failed and not answered well since."""
+        return False
+
+    def failed(self, origin: str, address: str, why: str, *, answers: bool = False) -> None:
+        """Take note that an address failed."""
+
+    def succeeded(self, origin: str, address: str) -> None:
+        """Take note that an address that failed answers well."""
+
+    def forget(self) -> None:
+        """Know of no failure."""
+
+    def snapshot(self) -> tuple[Any, ...]:
+        """Return the addresses that failed lately."""
+        return ()
+
+
+class Peer(NamedTuple):
+    """The far end of a connection.
+
+    :param memory: remembers its failures.
+    :param origin: the host and port that the connection goes to.
+    :param address: the IP address; of a connection that was not made, all that were tried.
+    :param addresses: all addresses of the origin, as they were when the connection was made.
+    :param since: when the connection was made, on the memory's clock.
+    """
+
+    memory: NoMemory
+    origin: str
+    address: str
+    addresses: tuple[str, ...]
+    since: float
+
+    def failed(self, why: str, *, answers: bool = False) -> None:
+        """Take note that the address failed. Of a single address there is nothing to remember."""
+        if len(self.addresses) > 1:
+            self.memory.failed(self.origin, self.address, why, answers=answers)
+
+
 class AttemptState(threading.local):
     """The attempt that a thread is making. Reset before each; an attempt stays in its thread."""
 
-    connecting: bool | Peer | None = False
+    connecting: bool | None = False
     """None until the attempt connects or sends; True while its first connection is being made.
 
-    As long as it is True, no byte of the request was written. From then on it is the far end of the connection, or
-    False where that is not known. It does not become True again: the caller's body may make connections of its own.
+    As long as it is True, no byte of the request was written. It does not become True again: the caller's body may make
+    connections of its own.
     """
 
     peer: Peer | None = None
-    """The far end, as far as it is known, while :attr:`connecting` is True."""
+    """The far end of its connection, as far as it is known."""
 
     answer: int = 0
     """The status of the proxy's answer to CONNECT, while :attr:`connecting` is True; 0: there was none."""
@@ -89,11 +148,6 @@ class AttemptState(threading.local):
 
 
 this_thread: AttemptState = AttemptState()
-
-
-def reached(thread: AttemptState) -> Peer | None:
-    """Return the far end of the attempt's connection; None if it is not known."""
-    return thread.peer if thread.connecting is True else thread.connecting or None
 
 
 LATE_PATCH = (

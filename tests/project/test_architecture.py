@@ -39,7 +39,7 @@ WAITING = {"sleep", "wait", "wait_for", "wait_on", "wait_in", "drive"}
 
 LAYERS = [
     {"version", "checks", "urls", "errors", "forgetting", "forksafe", "interruptions"},
-    {"core/steps", "core/line", "core/progress", "core/quota", "core/payoff", "core/server_hints", "clock"},
+    {"core/steps", "core/line", "core/quota", "core/payoff", "core/server_hints", "clock"},
     {"wire"},
     {"classifiers", "core/backoff"},
     {"config"},
@@ -59,12 +59,12 @@ TIES = {
     ("config/parsers", "features/table"): "the table finds features by name",
     ("config/sources", "features/table"): "the table finds features by name",
     ("classifiers/defaults", "features/table"): "the table finds features by name",
-    ("core/quotas", "features/table"): "the table finds features by name",
+    ("core/scope", "features/table"): "the table finds features by name",
     ("core/strategy", "features/table"): "the table finds features by name",
 }
 """The late imports, in functions, that tie modules into a circle or run against the layers, each with its reason."""
 
-PURE = ("core/machine", "core/policy", "core/line", "core/progress", "core/quota", "core/backoff")
+PURE = ("core/machine", "core/policy", "core/line", "core/quota", "core/backoff")
 """What decides: it is told the time, and asks for what is to be done."""
 EFFECTS = {"time", "threading", "socket", "ssl", "http", "requests", "urllib3"}
 

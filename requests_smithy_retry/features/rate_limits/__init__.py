@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from ...classifiers.fold import Classification
     from ...classifiers.outcome import Outcome
     from ...config.retry_config import RetryConfig
-    from ...core.driver import Call, Driver
+    from ...core.driver import Driver
+    from ...core.plan import Call
     from ...core.scope import Scope
 
 NAME = "rate limits"

@@ -17,12 +17,13 @@ from requests import PreparedRequest, Response
 from ...clock import Clock
 from ...core.port import Feature, WaitEnded
 from ...observing.history import add_piece, attach, retry_history
-from ...wire.body import WatchedBody, skip, watch
+from .body import WatchedBody, skip, watch
 from .rules import Piece, Resumable, resumable
 
 if TYPE_CHECKING:
     from ...config.retry_config import RetryConfig
-    from ...core.driver import Call, Driver
+    from ...core.driver import Driver
+    from ...core.plan import Call
     from ...core.scope import Scope
 
 VALIDATORS = ("etag", "last-modified")
@@ -38,9 +39,7 @@ class Resume(Feature):
         if response.status_code >= 400 or call.receives is not None:
             return
         heard = None if call.observed is None else call.observed.heard
-        headers = response.headers
-        has_validator = VALIDATORS[0] in headers or VALIDATORS[1] in headers
-        plan = _plan(call, request, response) if has_validator else None
+        plan = _plan(call, request, response)
         if heard is None and plan is None:
             return
         body = watch(response, heard)
@@ -59,14 +58,15 @@ def _refusal(why: str | None, call: Call, response: Response) -> functools.parti
 
 def _plan(call: Call, request: PreparedRequest, response: Response) -> Resumable | str | None:
     """Return how a body may be continued, or why it may not; None where nobody would ask."""
-    chosen = call.options.resume
+    chosen, headers = call.options.resume, response.headers
     if not (call.config.resume if chosen is None else chosen):
         return None
+    length = None if call.stream else getattr(response.raw, "length_remaining", None)
+    is_short = length is not None and length <= LONG
+    if is_short or not (VALIDATORS[0] in headers or VALIDATORS[1] in headers):
+        return None
     plan = resumable(request, response)
-    if call.stream:
-        return plan
-    is_long = isinstance(plan, Resumable) and (plan.end is None or plan.end - plan.start > LONG)
-    return plan if is_long else None
+    return plan if call.stream or isinstance(plan, Resumable) else None
 
 
 class Rest:
@@ -125,7 +125,7 @@ def mend(
     ended: Any = None
     try:
         try:
-            rest_of_it, brought = plan.request_from(request, body.received), body.received - body.began_at
+            rest_of_it, brought = plan.request_from(request, body.received), body.brought
             ended = driver.go_on(call, rest_of_it, rest.receive, failure, brought)
         except requests.exceptions.RequestException as raised:
             ended = raised

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ...core.quotas import NO_SCOPE
+from ...core.scope import NO_SCOPE
 from ...errors import RetryConfigError
 from ...forksafe import renew_lock_after_fork
 from ...observing.events import AfterAttempt, ObservedOperation

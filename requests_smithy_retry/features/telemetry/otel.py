@@ -24,11 +24,11 @@ from ...observing.events import (
     BeforeAttempt,
     GaveUp,
     ObservedOperation,
+    RetryListener,
     RetryScheduled,
     Succeeded,
     Throttled,
 )
-from ...observing.listeners import RetryListener
 from ...urls import DEFAULT_PORTS
 from ...version import __version__
 from . import KNOWN_METHODS, MAX_VALUES, Labels, QuotaLevels

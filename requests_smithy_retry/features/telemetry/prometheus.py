@@ -17,8 +17,15 @@ except ImportError as _error:
     _missing = "PrometheusListener needs prometheus-client: pip install prometheus-client"
     raise ImportError(_missing, name=_error.name) from _error
 
-from ...observing.events import AfterAttempt, GaveUp, ObservedOperation, RetryScheduled, Succeeded, Throttled
-from ...observing.listeners import RetryListener
+from ...observing.events import (
+    AfterAttempt,
+    GaveUp,
+    ObservedOperation,
+    RetryListener,
+    RetryScheduled,
+    Succeeded,
+    Throttled,
+)
 from . import MAX_VALUES, Labels, QuotaLevels
 
 PREFIX = "requests_smithy_retry"

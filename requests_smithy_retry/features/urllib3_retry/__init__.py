@@ -12,8 +12,9 @@ from urllib3.util.retry import Retry
 
 from ...checks import most_attempts
 from ...config.retry_config import ADAPTER_OPTIONS, RetryConfig
-from ...core.driver import Driver, Plan
+from ...core.driver import Driver
 from ...core.line import UNLIMITED
+from ...core.plan import Plan
 from ...core.strategy import RetryStrategy, StandardRetryStrategy
 from ...errors import RetryConfigError
 from ...wire.state import this_thread

@@ -15,7 +15,7 @@ from ...config.options import UNSET
 from ...core.line import UNLIMITED
 from ...errors import RetryConfigError
 from ...interruptions import causes
-from ...observing.listeners import RetryListener
+from ...observing.events import RetryListener
 from .translation import SOURCE, translate_retry
 
 if TYPE_CHECKING:

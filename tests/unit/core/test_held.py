@@ -41,7 +41,7 @@ def examined(response: requests.Response, *, stream: bool, limits: TimeLimits | 
 
 
 def discard(held: Held, *, keep: bool) -> None:
-    held.discard(keep=keep, may_be_last=False)
+    held.discard(keep=keep)
 
 
 def unread(server: FaultServer, made: requests.Session) -> requests.Response:

@@ -16,9 +16,8 @@ from requests_smithy_retry import ErrorKind, RetryAction, RetryConfig, StopReaso
 from requests_smithy_retry.classifiers.outcome import Outcome, ResendFacts
 from requests_smithy_retry.config.retry_options import NOTHING, OperationOptions
 from requests_smithy_retry.core.line import Go, Standing, Terms
-from requests_smithy_retry.core.machine import Context, Passed, operation, refusal
+from requests_smithy_retry.core.machine import Context, Passed, Progress, judged, operation, refusal
 from requests_smithy_retry.core.policy import Policy
-from requests_smithy_retry.core.progress import Progress
 from requests_smithy_retry.core.quota import NO_QUOTA
 from requests_smithy_retry.core.steps import (
     Again,
@@ -84,8 +83,9 @@ def context(quota: Any = NO_QUOTA, deadline: float | None = None, block: Any = N
     """What an operation is judged by, without jitter; ``told`` hears of its success."""
     config = options.pop("config", None) or RetryConfig(jitter="none", **options)
     told: list[Any] = []
-    made = Context(Policy.of(config), quota, lambda *facts: told.append(facts), block, deadline, "the shop")
-    return replace(made, verdicts=(lambda outcome, verdict: None,))
+    policy, verdicts = Policy.of(config), (lambda outcome, verdict: None,)
+    terms = policy.terms(block, deadline)
+    return Context(policy, quota, lambda *facts: told.append(facts), block, terms, "the shop", verdicts)
 
 
 def short(step: Any) -> str:
@@ -236,7 +236,7 @@ TABLE: dict[str, tuple[dict[str, Any], list[Outcome], list[str]]] = {
 def test_answers_and_steps(row: str) -> None:
     """The answers lead to the steps."""
     options, answers, expected = TABLE[row]
-    assert expected == played(operation(context(**options), 0.0), *answers)[0]
+    assert expected == played(operation(context(**options), 0.0, judged), *answers)[0]
 
 
 def went(delay: float = 0.0, waited: float = 2.0) -> Go:
@@ -332,7 +332,7 @@ def test_a_quota_that_has_a_queue(row: str) -> None:
     """The answers lead to the steps, and the quota is told."""
     options, answers, expected, told = QUEUES[row]
     quota = Queue()
-    assert expected == played(operation(context(quota, **options), 0.0), *answers)[0]
+    assert expected == played(operation(context(quota, **options), 0.0, judged), *answers)[0]
     assert told == quota.told
 
 
@@ -341,7 +341,7 @@ def test_the_quota_is_told_what_failed() -> None:
     quota = Queue()
     unknown = requests.ConnectionError(socket.gaierror())
     cut = failure(resend=SAFE._replace(is_cut=True))
-    steps = operation(context(quota), 0.0)
+    steps = operation(context(quota), 0.0, judged)
     played(steps, answer(429, **WAIT_3), went(), failure(unknown), went(), cut, Refused(StopReason.PATIENCE))
     seen = [(each.delay, each.hint, each.throttled, each.unresolved, each.is_cut) for each in quota.failures]
     assert [(3.0, 3.0, True, False, False), (0.1, 0.0, False, True, False), (0.2, 0.0, False, False, True)] == seen
@@ -350,7 +350,7 @@ def test_the_quota_is_told_what_failed() -> None:
 def test_an_operation_that_is_broken_off_loses_its_tokens() -> None:
     """Whoever drives the steps closes them."""
     quota = Queue()
-    steps = operation(context(quota), 0.0)
+    steps = operation(context(quota), 0.0, judged)
     next(steps)
     steps.close()
     assert ["lost"] == quota.told
@@ -358,7 +358,7 @@ def test_an_operation_that_is_broken_off_loses_its_tokens() -> None:
 
 def test_a_first_attempt_that_was_made_already() -> None:
     """The machine goes on behind it."""
-    steps, stop = played(operation(context(), 0.0, answer(503)), answer(200))
+    steps, stop = played(operation(context(), 0.0, judged, answer(503)), answer(200))
     assert ["again 0.05 backoff", "pause 0.05", "send 2", *WELL] == steps
     assert StopReason.SUCCESS is stop.reason
 
@@ -370,7 +370,7 @@ def test_a_strategy_of_the_programs_decides_itself() -> None:
         yield Pause(1)
         return Stop(StopReason.STRATEGY_REFUSED)
 
-    steps, stop = played(operation(context(), 0.0, judge=judge, wait=2.0), answer(503))
+    steps, stop = played(operation(context(), 0.0, judge, wait=2.0), answer(503))
     assert ["pause 2", "send 1", "pause 1", "stop STRATEGY_REFUSED"] == steps
     assert StopReason.STRATEGY_REFUSED is stop.reason
 
@@ -395,7 +395,9 @@ class Barrier:
 def test_gates_are_passed_before_each_attempt() -> None:
     """Each is told of the wait before it, and its own is recorded."""
     permit, limit = Barrier("permit", Passed(1), Passed(2)), Barrier("limit", Passed(), Passed(3))
-    steps, _ = played(operation(context(), 0.0, gates=(permit, limit)), answer(429, **WAIT_3), answer(200))
+    steps, _ = played(
+        operation(context(), 0.0, judged, gates=lambda: (permit, limit)), answer(429, **WAIT_3), answer(200)
+    )
     assert ["send 1 permit 1", "again 3 retry-after", "pause 3", "send 2 permit 2 limit 3", *WELL] == steps
     assert [0, 3] == limit.waited
 
@@ -403,7 +405,7 @@ def test_gates_are_passed_before_each_attempt() -> None:
 def test_a_gate_may_refuse() -> None:
     """Nothing is sent, and the price of the retry comes back."""
     quota, gate = Queue(), Barrier("limit", Refused(StopReason.RATE_LIMITED, 0.0, "not before noon"))
-    steps, stop = played(operation(context(quota), 0.0, gates=(gate,)))
+    steps, stop = played(operation(context(quota), 0.0, judged, gates=lambda: (gate,)))
     assert ([], Stop(StopReason.RATE_LIMITED, "not before noon")) == (steps, stop)
     assert ["unsent", "lost"] == quota.told
 
@@ -418,7 +420,7 @@ def test_a_remedy_comes_before_the_verdict() -> None:
         return None if headers is None else Again(progress, headers=headers)
 
     steps, _ = played(
-        operation(context(), 0.0, remedies=(mend,)),
+        operation(context(), 0.0, judged, remedies=(mend,)),
         *(answer(401), {"Authorization": "new"}, answer(503), None, answer(401), None),
     )
     assert ["send 1", "AskProgram", "again 0 backoff", "send 2 Authorization", "AskProgram"] == steps[:5]
@@ -430,7 +432,7 @@ def test_the_counts_of_a_retry_of_urllib3() -> None:
     """They end it with a phrase of their own; a 404 that it lists is polled."""
     config = config_of(jitter="none", **translate_retry(Retry(3, status=1, status_forcelist=[404, 503])))
     quota = Queue()
-    steps, stop = played(operation(context(quota, config=config), 0.0), answer(404), answer(503))
+    steps, stop = played(operation(context(quota, config=config), 0.0, judged), answer(404), answer(503))
     assert [*RETRY, "stop MAX_ATTEMPTS"] == steps
     assert (["answered", "lost"], StopReason.MAX_ATTEMPTS) == (quota.told, stop.reason)
     assert "status" in stop.why
@@ -459,7 +461,7 @@ def test_a_refusal_says_why(refused: Refused, terms: Terms, expected: str) -> No
 
 def test_a_hint_that_is_too_long_says_until_when() -> None:
     """And which limit it exceeds."""
-    _, stop = played(operation(context(max_retry_after=2), 0.0), answer(429, wall=0.0, **WAIT_3))
+    _, stop = played(operation(context(max_retry_after=2), 0.0, judged), answer(429, wall=0.0, **WAIT_3))
     assert (
         "retry-after asks for 3 s, max_retry_after is 2 s: allowed again at Thu, 01 Jan 1970 00:00:03 GMT" in stop.why
     )

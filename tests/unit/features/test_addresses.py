@@ -16,8 +16,7 @@ from requests_smithy_retry.features.addresses import (
     AddressMemory,
 )
 from requests_smithy_retry.testing import FakeClock
-from requests_smithy_retry.wire.peers import NoMemory, Peer
-from requests_smithy_retry.wire.state import AttemptState, reached
+from requests_smithy_retry.wire.state import NoMemory
 
 HERE = "name.test:80"
 ABCD = ("A", "B", "C", "D")
@@ -162,16 +161,6 @@ def test_which_kept_connections_are_avoided(failures: str, tried: str, expected:
     it.fail(failures)
     pairs = {(HERE, letter) for letter in tried}
     assert expected == "".join(name for name in ABCD if it.memory.is_avoided(HERE, name, ABCD, pairs))
-
-
-def test_the_far_end_of_an_attempt() -> None:
-    """While it connects, it is as far as it is known; later it is that of the connection."""
-    state, peer = AttemptState(), Peer(AddressMemory(FakeClock()), HERE, "A", ABCD, 0.0)
-    found = []
-    for connecting, known in ((None, None), (False, peer), (True, None), (True, peer), (peer, None)):
-        state.connecting, state.peer = connecting, known
-        found.append(reached(state))
-    assert [None, None, None, peer, peer] == found
 
 
 steps = st.one_of(

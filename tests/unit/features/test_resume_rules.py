@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from requests_smithy_retry.features.resume import as_failure, broken_off
+from requests_smithy_retry.features.resume.body import WatchedBody, watch
 from requests_smithy_retry.features.resume.rules import Piece, Resumable, resumable
-from requests_smithy_retry.wire.body import WatchedBody, watch
 from tests.support import prepare
 
 OLD, DATE = "Sun, 06 Nov 1994 08:48:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT"

@@ -25,7 +25,7 @@ from requests_smithy_retry import RetryConfigError, RetryListener, testing
 from requests_smithy_retry.features.telemetry import Telemetry, without_another
 from requests_smithy_retry.features.telemetry import instrumentor as instrumentor_module
 from requests_smithy_retry.features.telemetry.instrumentor import RetryInstrumentor
-from requests_smithy_retry.observing.listeners import Listeners
+from requests_smithy_retry.observing.events import Listeners
 from requests_smithy_retry.otel import OpenTelemetryListener
 from requests_smithy_retry.prometheus import PrometheusListener
 from tests.support import scripted, send

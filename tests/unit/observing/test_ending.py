@@ -9,7 +9,7 @@ import requests
 import urllib3
 
 from requests_smithy_retry import StopReason, retry_history
-from requests_smithy_retry.core.caller_errors import not_sent_error, status_error
+from requests_smithy_retry.core.endings import not_sent_error, status_error
 from requests_smithy_retry.observing.history import AttemptRecord, RetryHistory
 from tests.support import prepare
 

@@ -17,7 +17,7 @@ from requests_smithy_retry import (
     retry_history,
 )
 from requests_smithy_retry.config.parsers import EVENTS, is_listener
-from requests_smithy_retry.observing.listeners import Listeners, ignore
+from requests_smithy_retry.observing.events import Listeners, ignore
 from requests_smithy_retry.testing import FakeClock
 from tests.support import scripted, send, session_with
 

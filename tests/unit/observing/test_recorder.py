@@ -12,7 +12,7 @@ import requests
 from requests_smithy_retry import Outcome, RetryAction, StopReason
 from requests_smithy_retry.classifiers.fold import Classification, Vote
 from requests_smithy_retry.core.line import Standing
-from requests_smithy_retry.core.progress import Progress
+from requests_smithy_retry.core.machine import Progress
 from requests_smithy_retry.core.steps import Again, Before, Payment, Stop
 from requests_smithy_retry.observing.history import AttemptRecord, RetryHistory
 from requests_smithy_retry.observing.recorder import Recorder

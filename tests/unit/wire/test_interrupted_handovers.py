@@ -52,8 +52,7 @@ def test_a_place_too_many_fails_no_request() -> None:
 def test_a_socket_that_no_connection_has_yet_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """An interruption arrives when the address is connected, but its connection has not got the socket."""
     made: list[Any] = []
-    monkeypatch.setattr(racing, "connect_socket", lambda sock, *_: made.append(sock))
-    monkeypatch.setattr(connect, "Peer", interrupted)
+    monkeypatch.setattr(connect, "connect_socket", lambda sock, *_: interrupted(made.append(sock)))
     with session() as client, pytest.raises(Limit):
         client.get("http://127.0.0.1:9/")
     assert [-1] == [sock.fileno() for sock in made]
@@ -131,7 +130,7 @@ def test_a_connection_that_was_taken_out_is_closed(monkeypatch: pytest.MonkeyPat
     """An interruption arrives while it is examined; urllib3 has not got it yet."""
     pool: Any = preparing(HTTPConnectionPool)("name.test")
     monkeypatch.setattr(HTTPConnectionPool, "_get_conn", lambda *_: taken or interrupted())
-    monkeypatch.setattr(pools, "is_in_disgrace", interrupted)
+    monkeypatch.setattr(pools, "is_done_with", interrupted)
     with pytest.raises(Limit):
         pool._get_conn(None)
     assert taken is None or taken.is_closed
@@ -190,7 +189,7 @@ def test_who_waits_for_a_look_up_that_was_interrupted_hears_of_it(monkeypatch: p
 
 
 @pytest.mark.parametrize(
-    "function", ["_operate", "_context", "_outcome", "_note", "_hand_over", "_fill_retries", "judged"]
+    "function", ["_operate", "_steps", "_outcome", "_note", "_hand_over", "_fill_retries", "judged"]
 )
 @pytest.mark.parametrize("options", [{}, {"operation_timeout": 60}], ids=["plain", "deadline"])
 def test_a_response_between_two_owners_is_closed(function: str, options: dict[str, Any]) -> None:

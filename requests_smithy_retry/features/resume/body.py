@@ -16,7 +16,7 @@ import urllib3
 import urllib3.exceptions as uex
 from requests import Response
 
-from ..interruptions import is_interruption
+from ...interruptions import is_interruption
 
 PART = 65_536
 """The bytes of one read from a connection, where nobody asks for so many."""
@@ -27,6 +27,8 @@ WIRE = (OSError, http.client.HTTPException, uex.HTTPError)
 """The errors that end a body."""
 
 T = TypeVar("T")
+Heard = Callable[[int, int | None, int], None]
+"""Takes the bytes of a body that came so far, the number of all, and how often it was continued."""
 
 
 class WatchedResponse(urllib3.HTTPResponse):
@@ -65,8 +67,13 @@ class WatchedBody:
         """The number of connections that the body came over."""
         self.mend: Callable[[WatchedBody, Exception], None] | None = None
         """Has the body continue over another connection, or raises the exception for its reader."""
-        self.heard: Callable[[WatchedBody], None] | None = None
+        self.heard: Heard | None = None
         """Is told after each part that came."""
+
+    @property
+    def brought(self) -> int:
+        """The bytes that came over the current connection."""
+        return self.received - self.began_at
 
     @property
     def is_on_a_wire(self) -> bool:
@@ -232,7 +239,7 @@ class WatchedBody:
         if getattr(current, "length", None) == 0:
             current.close()  # read1 leaves that to the next call before Python 3.13
         if self.heard is not None:
-            self.heard(self)
+            self.heard(self.received, self.total, self.pieces - 1)
         return data
 
     def _next_chunk(self) -> int:
@@ -272,13 +279,7 @@ def skip(raw: Any, left: int) -> None:
         left -= len(data)
 
 
-def received_by(response: Response | None) -> int | None:
-    """Return the encoded bytes that the last connection brought of a response's body; None: they were not counted."""
-    body = getattr(getattr(response, "raw", None), "_fp", None)
-    return body.received - body.began_at if isinstance(body, WatchedBody) else None
-
-
-def watch(response: Response, heard: Callable[[WatchedBody], None] | None = None) -> WatchedBody | None:
+def watch(response: Response, heard: Heard | None = None) -> WatchedBody | None:
     """Have a body watched from now on, of which nothing was read yet; return None if it cannot be.
 
     The bodies of stand-ins for urllib3's responses cannot.

@@ -1,0 +1,126 @@
+"""What a call goes by: the call itself, as the driver and the features see it, and the plan of its adapter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+from requests import PreparedRequest, Response
+
+from ..checks import most_attempts
+from ..classifiers.protocol import Vouches
+from ..config.retry_config import RetryConfig
+from ..config.retry_options import OperationOptions
+from ..observing.events import ObservedOperation
+from ..wire.state import read_part
+from .foreign import ForeignOperation, is_built_in
+from .machine import FirstGate, Remedy
+from .policy import Policy
+from .port import Feature, hooked
+from .scope import Scope, Scopes, no_quota
+from .strategy import StandardRetryStrategy
+from .time_limits import TimeLimits
+
+
+class Call(NamedTuple):
+    """One call of ``send``.
+
+    :param config: the policy of its adapter.
+    :param request: the caller's; it is not changed.
+    :param stream: the caller wants the body unread.
+    :param timeout: the caller's, or else that of the option.
+    :param how: the other arguments of ``send``.
+    :param options: of the ``retry_options`` blocks around it.
+    :param limits: its bounds of time, or None.
+    :param observed: the call as listeners see it, or None.
+    :param data: the features' own state of this call.
+    :param receives: goes on with a body that broke off, by a response of which nothing was read.
+    """
+
+    config: RetryConfig
+    request: PreparedRequest
+    stream: bool
+    timeout: Any
+    how: dict[str, Any]
+    options: OperationOptions
+    limits: TimeLimits | None
+    observed: ObservedOperation | None
+    data: dict[str, Any]
+    receives: Callable[[Response], object] | None = None
+
+    @property
+    def allowed(self) -> float | None:
+        """The read time-out of the last attempt, in seconds; None for no limit."""
+        return read_part(self.timeout if self.limits is None else self.limits.allowed)
+
+    @property
+    def deadline(self) -> float | None:
+        """The moment on the adapter's clock by which any wait must end; None for no limit."""
+        return None if self.limits is None or self.limits.deadline is None else self.limits.deadline.at
+
+
+class Plan(NamedTuple):
+    """What each call goes by: an adapter's policy, with all that would else be looked up each time.
+
+    :param begin_foreign: begins an operation of a strategy that is not built in; None: it is built in.
+    :param by_origin: the scopes by the beginning of a URL; None: they are not found by that.
+    :param most_attempts: of the strategy; None: it does not say.
+    :param is_bounded: an option bounds the time of each call.
+    :param begins_at_once: a first attempt needs nothing that the machine would have to ask for.
+    :param gates: and what follows are the hooks of the features.
+    """
+
+    config: RetryConfig
+    strategy: Any
+    policy: Policy
+    scopes: Scopes
+    by_origin: dict[str, Scope] | None
+    listeners: Any
+    begin_foreign: Callable[[str], ForeignOperation] | None
+    most_attempts: int | None
+    is_bounded: bool
+    begins_at_once: bool
+    gates: tuple[Callable[..., FirstGate | None], ...]
+    received: tuple[Callable[..., None], ...]
+    remedies: tuple[Callable[..., Remedy | None], ...]
+    judged: tuple[Callable[..., None], ...]
+    attempted: tuple[Callable[..., None], ...]
+    waits: tuple[Callable[..., float], ...]
+    vouch: tuple[Vouches, ...]
+
+    @classmethod
+    def of(
+        cls,
+        config: RetryConfig,
+        strategy: Any,
+        features: tuple[Feature, ...],
+        listeners: Any,
+        *,
+        scopes_are_origins: bool,
+    ) -> Plan:
+        """Make it for a strategy, with the features that the config asks for."""
+        is_ours, is_own, begin_foreign = isinstance(strategy, StandardRetryStrategy), is_built_in(strategy), None
+        policy: Policy = strategy.policy if is_ours else Policy.of(config, features)
+        if not is_own:
+            fold = None if is_ours else policy.classifiers
+            begin_foreign = partial(ForeignOperation, strategy, fold, policy.sees_successes)
+        return cls(
+            config,
+            strategy,
+            policy,
+            strategy.scopes if is_own else Scopes(no_quota),
+            {} if scopes_are_origins else None,
+            listeners,
+            begin_foreign,
+            most_attempts(strategy),
+            (config.operation_timeout, config.operation_attempt_timeout) != (None, None),
+            begin_foreign is None and not policy.sees_successes and config.idempotency_key is False,
+            hooked(features, "gate"),
+            hooked(features, "received"),
+            hooked(features, "remedy"),
+            hooked(features, "judged"),
+            hooked(features, "attempted"),
+            hooked(features, "wait"),
+            tuple(item for item in policy.classifiers if isinstance(item, Vouches)),
+        )
