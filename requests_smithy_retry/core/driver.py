@@ -139,8 +139,6 @@ class Driver(HTTPAdapter):
         """Return True if nothing has to be asked for before the first attempt."""
         if call.request.body.__class__ not in SIMPLE_BODIES or not call.options.can_wait:
             return False
-        if not scope.parts:
-            return True
         gates = [gate for find in plan.gates if (gate := find(call, scope)) is not None]
         return not gates or all(gate.is_open(self.clock.now()) for gate in gates)
 
@@ -392,11 +390,10 @@ class _Operation:
         call, foreign, scope = self.call, self.foreign, self.scope
         if foreign is not None and hasattr(foreign.strategy, "send_permit"):
             yield ForeignGate(foreign, call.deadline, self.waits)
-        if scope.parts:
-            for find in self.plan.gates:
-                gate = find(call, scope)
-                if gate is not None:
-                    yield gate
+        for find in self.plan.gates:
+            gate = find(call, scope)
+            if gate is not None:
+                yield gate
 
     def _succeeded(self, *facts: Any) -> None:
         back: Back | None = self.scope.quota.succeeded(*facts)

@@ -47,10 +47,7 @@ class Feature:
         return None
 
     def gate(self, call: Call, scope: Scope) -> FirstGate | None:
-        """Return what holds the attempts of a call back; None: nothing does now.
-
-        Asked before each attempt, as soon as a feature keeps something of the scope: of a new one nothing is known.
-        """
+        """Return what holds the attempts of a call back; None: nothing does now. Asked before each attempt."""
         return None
 
     def received(self, driver: Driver, call: Call, request: PreparedRequest, response: Response, scope: Scope) -> None:

@@ -15,7 +15,7 @@ import requests
 import urllib3
 
 from requests_smithy_retry import Outcome, StandardRetryStrategy, classifier, retry_options
-from requests_smithy_retry.wire import body as body_module
+from requests_smithy_retry.features.resume import body as body_module
 from requests_smithy_retry.wire.response import Reader
 from tests.behaviour.test_continued_reads import BODY, Cut
 from tests.faults import FaultServer, Reply, Stall
