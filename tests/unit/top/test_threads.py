@@ -13,8 +13,7 @@ import pytest
 
 from requests_smithy_retry import PayoffTokenBucket, StandardRetryStrategy, TokenBucket, TokenError
 from requests_smithy_retry.core.quota import NO_QUOTA
-from requests_smithy_retry.core.quotas import line_before
-from requests_smithy_retry.core.scope import Scopes
+from requests_smithy_retry.core.scope import Scopes, line_before
 from requests_smithy_retry.features.rate_limits.announced import Announced
 from requests_smithy_retry.features.rate_limits.limits import Limits
 from requests_smithy_retry.testing import scripted
