@@ -164,3 +164,9 @@ def test_a_date_is_held_to_as_an_entity_tag_is() -> None:
     plan = Resumable("last-modified", OLD, "", 0, 20, 20)
     assert Piece(20, 20) == plan.fit(answer(206, last_modified=OLD, content_range="bytes 7-19/20"), 7)
     assert isinstance(plan.fit(answer(206, last_modified=DATE, content_range="bytes 7-19/20"), 7), str)
+
+
+def test_the_whole_again_fits_only_with_a_length() -> None:
+    """Without one nobody could tell where it ends."""
+    plan = Resumable("etag", '"v1"', "", 0, None, None)
+    assert "without a length" in str(plan.fit(answer(200, etag='"v1"'), 7))
