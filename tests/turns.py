@@ -13,8 +13,8 @@ class _Turn:
     def __init__(self) -> None:
         self.go = threading.Semaphore(0)
         self.until = -inf
-        self.looks = False
-        """It waits on a condition, and may look at it whenever another thread has run."""
+        self.looks: threading.Condition | None = None
+        """The condition on which it waits, at which it may look whenever another thread has got any further."""
 
 
 class TurnClock(FakeClock):
@@ -60,8 +60,7 @@ class TurnClock(FakeClock):
         if getattr(self._mine, "turn", None) is None:
             super().sleep(seconds)
         else:
-            self._has_looked.clear()
-            self._rest(seconds, looks=False)
+            self._rest(seconds, None)
 
     def wait(self, condition: threading.Condition, seconds: float) -> None:
         """Wait with the lock released; come back whenever others have run."""
@@ -70,14 +69,17 @@ class TurnClock(FakeClock):
             if getattr(self._mine, "turn", None) is None:
                 super().sleep(seconds)
             else:
-                self._has_looked.add(self._mine.turn)
-                self._rest(seconds, looks=True)
+                self._rest(seconds, condition)
         finally:
             condition.acquire()
 
-    def _rest(self, seconds: float, *, looks: bool) -> None:
+    def _rest(self, seconds: float, looks: threading.Condition | None) -> None:
         turn = self._mine.turn
+        if looks is None or turn.looks is not looks:  # else it has only looked
+            self._has_looked.clear()
         turn.until, turn.looks = self.now() + seconds, looks
+        if looks is not None:
+            self._has_looked.add(turn)
         self._hand_on()
         turn.go.acquire()
 
@@ -85,9 +87,9 @@ class TurnClock(FakeClock):
         """Let the next one run: one that has something to look at, or else the first one that is due."""
         if not self._turns:
             return
-        first = next((turn for turn in self._turns if turn.looks and turn not in self._has_looked), None)
+        first = next((turn for turn in self._turns if turn.looks is not None and turn not in self._has_looked), None)
         first = first or min(self._turns, key=lambda turn: turn.until)
-        if not first.looks or first in self._has_looked:
+        if first.looks is None or first in self._has_looked:
             self.advance(max(0.0, first.until - self.now()))
             self._has_looked.discard(first)
         first.go.release()
