@@ -33,18 +33,34 @@ def gaps(number: int, seed: int) -> list[float]:
     return [math.exp(draw.uniform(math.log(MINUTE), math.log(TEN_HOURS))) for _ in range(number)]
 
 
-def first_posts(make: Callable[[Slept], HTTPAdapter], number: int, timeout: float) -> tuple[int, list[float]]:
-    """Return how many first POSTs after a gap were lost, and the seconds that each of the others took."""
+class Fresh(HTTPAdapter):
+    """Uses no connection twice."""
+
+    def send(self, request: Any, *args: Any, **how: Any) -> Any:
+        self.close()
+        return super().send(request, *args, **how)
+
+
+def first_posts(
+    make: Callable[[Slept], HTTPAdapter], number: int, timeout: float
+) -> tuple[int, list[float], list[float]]:
+    """Return how many first POSTs after a gap were lost, the seconds of the others, and those over fresh connections.
+
+    They take turns, so that a busy machine is as busy for both.
+    """
     slept: Slept = [0.0]
-    nat, took, lost = Forget(), [], 0
+    nat, took, fresh, lost = Forget(), [], [], 0
     with (
         FaultServer(tls=tls_contexts()[0]) as server,
         FaultProxy(nat) as proxy,
         requests.Session() as session,
+        requests.Session() as anew,
     ):
         how: dict[str, Any] = {"proxies": {"https": proxy.url}, "verify": False, "timeout": timeout, "data": b"x"}
         session.trust_env = False
         session.mount("https://", make(slept))
+        anew.trust_env = False
+        anew.mount("https://", Fresh())
         session.post(server.url, **how)
         for gap in gaps(number, 1):
             nat.forget()
@@ -57,15 +73,10 @@ def first_posts(make: Callable[[Slept], HTTPAdapter], number: int, timeout: floa
                 lost += 1
                 session.close()
                 session.post(server.url, **how)
-    return lost, took
-
-
-class Fresh(HTTPAdapter):
-    """Uses no connection twice."""
-
-    def send(self, request: Any, *args: Any, **how: Any) -> Any:
-        self.close()
-        return super().send(request, *args, **how)
+            began = time.perf_counter()
+            anew.post(server.url, **{**how, "timeout": 60})
+            fresh.append(time.perf_counter() - began)
+    return lost, took, fresh
 
 
 class Boot:
@@ -87,11 +98,10 @@ def measure(quick: bool) -> list[Line]:
     """Compare with a clock that stands still, and with fresh connections."""
     urllib3.disable_warnings()
     number = 100 if quick else 1000
-    lost, took = first_posts(lambda slept: RetryAdapter(clock=Boot(slept, SystemClock.now)), number, 30)
-    _, fresh = first_posts(lambda _: Fresh(), number, 30)
+    lost, took, fresh = first_posts(lambda slept: RetryAdapter(clock=Boot(slept, SystemClock.now)), number, 30)
     few = 30
-    stands, _ = first_posts(lambda _: RetryAdapter(clock=Boot([0.0], time.monotonic)), few, PATIENCE)
-    plain, _ = first_posts(lambda _: HTTPAdapter(), few, PATIENCE)
+    stands, *_ = first_posts(lambda _: RetryAdapter(clock=Boot([0.0], time.monotonic)), few, PATIENCE)
+    plain, *_ = first_posts(lambda _: HTTPAdapter(), few, PATIENCE)
     more = p99(took) - p99(fresh)
     return [
         Line(f"first POSTs lost, of {number}", "0", str(lost), lost == 0),
