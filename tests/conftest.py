@@ -38,7 +38,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def pytest_collection_finish() -> None:
     """Spare each collection of garbage a look at what was imported and collected, which is there to the end."""
     gc.collect()
-    gc.freeze()
+    if hasattr(gc, "freeze"):  # PyPy has none
+        gc.freeze()
 
 
 _sleep = time.sleep

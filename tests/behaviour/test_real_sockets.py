@@ -291,7 +291,6 @@ def pump(source: socket.socket, target: socket.socket) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_fork_with_a_held_lock():
     """A child forked while other threads hold the bucket's and the table's lock retries all the same."""
     with FaultServer([Reply(503), Reply(503), OK] * 2) as server, session() as client:

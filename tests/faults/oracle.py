@@ -6,6 +6,8 @@ import ssl
 import time
 from contextlib import closing
 
+import pytest
+
 GET = b"GET / HTTP/1.1\r\nHost: test\r\n\r\n"
 POST = b"POST /up HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\n\r\nhello"
 
@@ -85,8 +87,7 @@ def ask(connection, method="GET", path="/", body=None, headers=None):
 
 def tls_contexts():
     """A context for the server at 127.0.0.1, and one for clients that trust it."""
-    import trustme  # only here, so that all but the TLS tests run without the test extra
-
+    trustme = pytest.importorskip("trustme")  # PyPy has it not, as it needs cryptography
     authority = trustme.CA()
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1", "localhost").configure_cert(server)

@@ -35,6 +35,7 @@ def seen(server: FaultServer, header: str) -> list[str | None]:
     return [{name.lower(): value for name, value in request.headers}.get(header.lower()) for request in server.requests]
 
 
+@pytest.mark.filterwarnings("ignore:Implicitly cleaning up:ResourceWarning")  # it does not close its temporary files
 class TestCacheControl:
     @pytest.fixture
     def kinds(self) -> Any:

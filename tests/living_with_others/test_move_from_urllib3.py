@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import requests
-import trustme
 from requests.adapters import HTTPAdapter
 from urllib3.exceptions import NewConnectionError
 from urllib3.util.retry import Retry
@@ -76,7 +75,7 @@ class TestDifferences:
     def test_an_untrusted_certificate(self):
         """An untrusted certificate costs one handshake here, and four with urllib3's retries."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
+        pytest.importorskip("trustme").CA().issue_cert("127.0.0.1").configure_cert(context)
         handshakes = []
         for adapter in (HTTPAdapter(max_retries=Retry(3)), ours(Retry(3))):
             with FaultServer(tls=context) as server:

@@ -5,7 +5,6 @@ import ssl
 
 import pytest
 import requests
-import trustme
 from requests.auth import HTTPDigestAuth
 
 from requests_smithy_retry import RetryAdapter, install, retry_history, uninstall
@@ -98,7 +97,7 @@ def test_a_proxy_is_used(session):
 
 def test_tls_is_verified(session, tmp_path):
     """A trusted certificate passes, with retries; an unknown one is refused at once, and verify=False is obeyed."""
-    authority = trustme.CA()
+    authority = pytest.importorskip("trustme").CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
     bundle = tmp_path / "ca.pem"

@@ -155,7 +155,6 @@ def test_a_dropped_loan_is_noticed_before_long(director):
     assert said == [(3, False, 1.0)]
 
 
-@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_child_inherits_neither_the_lock_nor_the_line():
     """Forked while a thread waits, the child finds nobody in line, takes what is there, and is refused the rest."""
     bucket = TokenBucket(10, on_empty="wait")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import importlib
 import random
 import socket
+import sys
 import threading
 import zlib
 from collections.abc import Iterator
@@ -26,7 +28,7 @@ CODINGS = {"identity": BODY, "gzip": gzip.compress(BODY), "deflate": zlib.compre
 CODINGS["members"] = gzip.compress(BODY[:4000]) + gzip.compress(BODY[4000:])
 CODINGS["br"] = brotli.compress(BODY)
 if "zstd" in HTTPResponse.CONTENT_DECODERS:  # from urllib3 2 on
-    from backports import zstd
+    zstd = importlib.import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
 
     CODINGS["zstd"] = zstd.compress(BODY)
 

@@ -16,7 +16,6 @@ from tests.faults import FaultProxy, FaultServer, RecordedRequest, Reply
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here"),
-    pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning"),
     pytest.mark.real_time,
 ]
 
