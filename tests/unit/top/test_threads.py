@@ -14,6 +14,7 @@ import pytest
 from requests_smithy_retry import PayoffTokenBucket, StandardRetryStrategy, TokenBucket, TokenError
 from requests_smithy_retry.core.quota import NO_QUOTA
 from requests_smithy_retry.core.scope import Scopes, line_before
+from requests_smithy_retry.features.rate_limits import Users
 from requests_smithy_retry.features.rate_limits.announced import Announced
 from requests_smithy_retry.features.rate_limits.limits import Limits
 from requests_smithy_retry.testing import scripted
@@ -60,7 +61,7 @@ def test_a_scope_is_made_once() -> None:
     made: Counter[str | None] = Counter()
     table = Scopes(lambda name, now: made.update([name]) or NO_QUOTA)  # type: ignore[func-returns-value]
     names = [str(number) for number in range(100)]
-    seen = together(lambda: [table.get(name).part("feature", object) for name in names])  # type: ignore[type-var]
+    seen = together(lambda: [table.get(name).part("feature", Users) for name in names])
     assert dict.fromkeys(names, 1) == made
     assert [1] * 100 == [len(set(parts)) for parts in zip(*seen, strict=True)]
 
