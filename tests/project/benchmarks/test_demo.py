@@ -67,16 +67,12 @@ def test_the_result_is_three_sentences_and_says_where_plain_requests_did_better(
         "overload": {"label": "An overload", "clients": [client("requests", 20, 61), client("RetryAdapter", 30, 40)]},
     }
     clients = [{"client": "requests", "succeeded": 3}, {"client": "RetryAdapter", "succeeded": 27, "wrong": 0}]
+    restart = "72 of 72 begun meanwhile (plain requests 0) and 96 of 96 before and after (plain requests 96)."
+    overload = "30 of 72 begun meanwhile (plain requests 20) and 40 of 96 before and after (plain requests 61)"
     assert [
         "Of 30 operations, each under a fault, RetryAdapter finished 27 well, and had 0 wrong bodies; requests 3.",
-        (
-            "A restart: RetryAdapter finished 72 of 72 begun meanwhile (plain requests 0) and 96 of 96 before and after "
-            "(plain requests 96)."
-        ),
-        (
-            "An overload: RetryAdapter finished 30 of 72 begun meanwhile (plain requests 20) and 40 of 96 before and after "
-            "(plain requests 61): plain requests did better with those before and after."
-        ),
+        f"A restart: RetryAdapter finished {restart}",
+        f"An overload: RetryAdapter finished {overload}: plain requests did better with those before and after.",
     ] == list(sentences({"operations": 30, "clients": clients, "scenes": scenes}))
 
 
