@@ -86,7 +86,7 @@ class StopReason(enum.Enum):
     """A wait that would pass the deadline is not begun, and one for a service that is down ends there (contract 8). The
     caller gets the last response or exception; a ``ConnectTimeout`` if not even the first attempt could begin in
     time."""
-    QUOTA_EXCEEDED = "the retry quota is empty"
+    QUOTA_EXCEEDED = "the retry budget is empty"
     """The bucket of this scope has too few tokens, and there is no waiting: ``patience=0``, a published bucket, or a
     response too long to be let go (contract 6). The caller gets the last response or exception."""
     PATIENCE = "the service has been down for longer than patience allows"

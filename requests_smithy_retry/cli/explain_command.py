@@ -49,7 +49,7 @@ def explain_outcome(outcome: Any, request: PreparedRequest, config: RetryConfig)
         is_cut = limit is not None and limit <= config.patience
         until = f"the deadline of {limit:g} s is over" if is_cut else f"the outage is {config.patience:g} s old"
         then = (
-            f"the quota is empty; waits until another request succeeds, and asks by itself now and then, until {until}"
+            f"the budget is empty; waits until another request succeeds, and asks by itself now and then, until {until}"
         )
     return {
         "votes": most.to_dict()["attempts"][0]["votes"],

@@ -336,7 +336,7 @@ def refusal(refused: Refused, terms: Terms, scope: str | None, seconds: float) -
     if refused.why:
         return refused.reason, refused.why.format(service=service)
     if refused.reason in (StopReason.PATIENCE, StopReason.DEADLINE) and terms.patience <= 0:
-        return StopReason.QUOTA_EXCEEDED, f"the retry quota of {service} is empty, and patience is 0"
+        return StopReason.QUOTA_EXCEEDED, f"the retry budget of {service} is empty, and patience is 0"
     if refused.reason is StopReason.PATIENCE:
         why = f"{waited}{service} has been failing for longer than patience allows ({terms.patience:g} s)"
         return StopReason.PATIENCE, why

@@ -136,7 +136,7 @@ class RetryHistory:
             took = "" if item.duration is None else f" in {item.duration:.3g} s"
             heard = [vote for vote in item.votes if not isinstance(vote.action, NoActionIndicated)]
             votes = ", ".join(f"{vote.classifier}: {verdict_text(vote)}" for vote in heard)
-            paid = "" if item.quota_before is None else f", quota {item.quota_before:g} -> {item.quota_after:g}"
+            paid = "" if item.quota_before is None else f", retry budget {item.quota_before:g} -> {item.quota_after:g}"
             at = "" if item.address is None else f" at {item.address}"
             lines.append(
                 f"attempt {item.number}: {item.waits}{item.ending}{at}{took}{f' [{votes}]' if votes else ''}{paid}"

@@ -382,7 +382,7 @@ class PricedQuota:
         return Refused(
             StopReason.QUOTA_EXCEEDED,
             0.0,
-            f"the retry quota of {{service}}{where} is {trouble} ({held}, needs {price:g})",
+            f"the retry budget of {{service}}{where} is {trouble} ({held}, needs {price:g})",
         )
 
     def succeeded(

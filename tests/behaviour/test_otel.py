@@ -166,7 +166,7 @@ def test_giving_up_is_on_the_callers_span(telemetry: Telemetry) -> None:
         send(scripted(503, listeners=[telemetry.listener], quota=TokenBucket(0)))
     (event,) = telemetry.spans[-1].events
     assert ("gave up", "quota_exceeded") == (event.name, event.attributes["reason"])
-    assert "the retry quota of https://api.example.com is empty" in event.attributes["sentence"]
+    assert "the retry budget of https://api.example.com is empty" in event.attributes["sentence"]
 
 
 def test_waits_for_a_service_are_told(telemetry: Telemetry) -> None:

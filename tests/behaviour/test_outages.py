@@ -159,7 +159,7 @@ def test_without_patience_an_empty_quota_refuses_at_once(by_option: bool) -> Non
     with retry_options(**({} if by_option else {"patience": 0})):
         first, second = (retry_history(send(adapter)) for _ in range(2))
     assert (StopReason.MAX_ATTEMPTS, StopReason.QUOTA_EXCEEDED, 4) == (first.stop_reason, second.stop_reason, of.asked)
-    assert "the retry quota of https://api.example.com is empty, and patience is 0" == second.why
+    assert "the retry budget of https://api.example.com is empty, and patience is 0" == second.why
     assert of.clock.now() < 1.0
 
 

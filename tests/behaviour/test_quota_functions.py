@@ -26,7 +26,7 @@ def test_each_scope_has_a_bucket_of_its_own() -> None:
     asked: list[str] = []
     adapter = scripted(503, 503, 503, 200, quota=lambda scope: (asked.append(scope), TokenBucket(14))[1])
     why = retry_history(send(adapter, url=A)).why
-    assert "the retry quota of https://a.example.com is empty (0 of 14, needs 14)" == why
+    assert "the retry budget of https://a.example.com is empty (0 of 14, needs 14)" == why
     assert 200 == send(adapter, url=B).status_code
     assert ["https://a.example.com:443", "https://b.example.com:443"] == asked
 

@@ -15,7 +15,7 @@ def test_the_phrases_stay_as_they_are():
         "MAX_ATTEMPTS": "no attempts are left",
         "HINT_TOO_LONG": "the server asked for too long a wait",
         "DEADLINE": "the wait would not end before the deadline",
-        "QUOTA_EXCEEDED": "the retry quota is empty",
+        "QUOTA_EXCEEDED": "the retry budget is empty",
         "PATIENCE": "the service has been down for longer than patience allows",
         "LINE_FULL": "too many operations are waiting for the service already",
         "RATE_LIMITED": "no send permit in time",

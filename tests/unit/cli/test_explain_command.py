@@ -129,7 +129,7 @@ def test_a_person_reads_tables() -> None:
         "verdict: transient",
         "sent again: yes",
         "0.05 s",
-        "then: the quota is",
+        "then: the budget is",
         "gave up after",
     ):
         assert words in text

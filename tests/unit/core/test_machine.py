@@ -441,8 +441,8 @@ def test_the_counts_of_a_retry_of_urllib3() -> None:
 @pytest.mark.parametrize(
     ("refused", "terms", "expected"),
     [
-        (Refused(StopReason.PATIENCE), Terms(patience=0), "the retry quota of the shop is empty, and patience is 0"),
-        (Refused(StopReason.DEADLINE), Terms(patience=0), "the retry quota of the shop is empty, and patience is 0"),
+        (Refused(StopReason.PATIENCE), Terms(patience=0), "the retry budget of the shop is empty, and patience is 0"),
+        (Refused(StopReason.DEADLINE), Terms(patience=0), "the retry budget of the shop is empty, and patience is 0"),
         (
             Refused(StopReason.PATIENCE),
             Terms(),

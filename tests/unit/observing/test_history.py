@@ -195,7 +195,7 @@ def attempt(number: int = 1, **fields: Any) -> AttemptRecord:
         (
             lambda: history_of(503, 503, quota=TokenBucket(500, initial=17)),
             (
-                "gave up after attempt 2: the retry quota of https://api.example.com is empty "
+                "gave up after attempt 2: the retry budget of https://api.example.com is empty "
                 "(3 of 500, needs 14); last answer: 503"
             ),
         ),
@@ -238,7 +238,7 @@ def test_explain_tells_the_whole_story() -> None:
         3,
     )
     assert (
-        "attempt 1: 503 in 0.25 s, quota 500 -> 486\n"
+        "attempt 1: 503 in 0.25 s, retry budget 500 -> 486\n"
         "attempt 2: after 7 s (Retry-After) and 0.5 s for a permit ReadTimeout in 0.25 s\n"
         "attempt 3: 503 at 127.0.0.2 in 0.25 s\n"
         "gave up after attempt 3 of 3: no attempts are left; last answer: 503"

@@ -65,7 +65,7 @@ def test_a_refusal_says_whether_the_quota_could_ever_do(quota, trouble):
     if quota == 14:
         refresh(of, begin(of))
     held = of.bucket("a").available
-    assert f"the retry quota of a is {trouble} ({held:g} of {quota:g}, needs 14)" == str(refusal(of, begin(of)))
+    assert f"the retry budget of a is {trouble} ({held:g} of {quota:g}, needs 14)" == str(refusal(of, begin(of)))
 
 
 def waiting(**options) -> StandardRetryStrategy:
@@ -115,8 +115,8 @@ def test_a_bucket_of_ones_own_is_told_of_everything():
     assert [1] == bucket.released
     token = refresh(of, begin(of), Safe(throttling=True))
     assert 5 == token.acquired
-    assert "the retry quota of a (far away) is empty (50 of 100, needs 14)" == str(refusal(of, begin(of)))
-    assert "the retry quota of the service (far away) is empty (50 of 100, needs 14)" == str(
+    assert "the retry budget of a (far away) is empty (50 of 100, needs 14)" == str(refusal(of, begin(of)))
+    assert "the retry budget of the service (far away) is empty (50 of 100, needs 14)" == str(
         refusal(of, begin(of, None))
     )
     of.record_success(token=token)

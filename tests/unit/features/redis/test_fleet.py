@@ -45,7 +45,7 @@ def test_four_processes_spend_a_shared_quota_once(quota: str, dead_service: str)
     """Against a dead service all of them together make the retries of one quota, whichever process comes first."""
     found = run_fleet(quota, dead_service, processes=4, operations=25)
     assert sum(worker["retries"] for worker in found) == IN_A_QUOTA
-    why = f"the retry quota of {dead_service.rstrip('/')} is empty, and patience is 0"
+    why = f"the retry budget of {dead_service.rstrip('/')} is empty, and patience is 0"
     assert {worker["why"].split("; ")[0] for worker in found} == {f"gave up after attempt 1 of 3: {why}"}
 
 
