@@ -125,10 +125,11 @@ class TestWhatIsSentAgain:
 @by_each
 def test_a_decorator_around_the_adapter(decorator):
     """The attempts of both multiply, without a warning."""
+    get = decorator(checked(mount(requests.Session(), quota=None, initial_backoff=0).get))
     with FaultServer(default=Reply(503)) as server, warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(requests.HTTPError):
-            decorator(checked(mount(requests.Session(), quota=None, initial_backoff=0).get))(server.url)
+            get(server.url)
         assert 9 == len(server.requests)
 
 
