@@ -22,7 +22,7 @@ def _is_reached(row: dict[str, Any], way: str) -> bool:
 
 
 def _code(line: str) -> str:
-    return "<br>".join(f"`{each}`" for each in line.split("\n")) if line else "no session to get at"
+    return "<br>".join(f"`{each}`" for each in line.split("\n")) if line else "-"
 
 
 def clients() -> str:
