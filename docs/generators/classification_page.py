@@ -212,7 +212,9 @@ def status_rows() -> list[str]:
             fates[-1][0].append(status)
         else:
             fates.append(([status], fate))
-    return [f"| {codes[0]}{f'–{codes[-1]}' if len(codes) > 1 else ''} | {' | '.join(fate)} |" for codes, fate in fates]
+    told = [(codes, fate) for codes, fate in fates if fate[0] not in ("success", "no opinion")]
+    rows = [f"| {codes[0]}{f'–{codes[-1]}' if len(codes) > 1 else ''} | {' | '.join(fate)} |" for codes, fate in told]
+    return [*rows, "\nBelow 400: success. Any other one: no opinion."]
 
 
 def word_rows() -> list[str]:
