@@ -170,13 +170,13 @@ class Waiter:
         wake: Callable[[], object] = bool,
         uncounted: float = 0.0,
     ) -> None:
-        self.standing = standing
-        self.terms = terms
-        self.joined = joined
-        self.earliest = earliest
-        self.wake = wake
+        self.standing: Standing = standing
+        self.terms: Terms = terms
+        self.joined: float = joined
+        self.earliest: float = earliest
+        self.wake: Callable[[], object] = wake
         self.released: Go | None = None
-        self.uncounted = uncounted
+        self.uncounted: float = uncounted
 
     def leaves_at(self, down_since: float | None) -> float:
         """Return the moment at which it gives up, as far as is known now."""

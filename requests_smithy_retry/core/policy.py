@@ -73,7 +73,8 @@ class Policy:
     ) -> None:
         self.config = config
         self.classifiers = classifiers
-        self.transient, self.throttling = backoffs
+        self.transient: RetryBackoffStrategy = backoffs[0]
+        self.throttling: RetryBackoffStrategy = backoffs[1]
         self.hints = hints
         self.counts = counts
         self.sees_successes: bool = any(map(sees_successes, classifiers))

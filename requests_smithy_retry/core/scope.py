@@ -66,7 +66,7 @@ class Scope:
     def __init__(self, name: str | None, quota: Quota, now: float) -> None:
         self.name: str | None = name
         self.quota: Quota = quota
-        self.tally = Tally()
+        self.tally: Tally = Tally()
         self.parts: dict[str, Any] = {}
         """What features keep of it, by their names."""
         self.used_at: float = now

@@ -40,7 +40,8 @@ class DeadlineHeader(Feature):
     """
 
     def __init__(self, name: str, form: str) -> None:
-        self.name, self.form = name, form
+        self.name: str = name
+        self.form: str = form
 
     def gate(self, call: Call, scope: Scope) -> Floor | None:
         """Return the floor of a call that has a deadline, and keep that for the header."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..checks import Refused, is_finite, safe_repr
 from ..classifiers.actions import NO_ACTION, ErrorKind, RetryAction
@@ -27,7 +27,7 @@ class Validate(Feature):
     function: Callable[[Response], bool | float]
     name = "validate"
     sees_successes = True
-    priority = RetryClassifierPriority.default()
+    priority: ClassVar[RetryClassifierPriority] = RetryClassifierPriority.default()
 
     def classifiers(self, config: RetryConfig) -> tuple[RetryClassifier, ...]:
         """Return itself."""

@@ -64,9 +64,9 @@ class Tally:
 
     def forget(self) -> None:
         """Begin anew."""
-        self.at_once = count()
+        self.at_once: count[int] = count()
         self._looks = 0
-        self.others = RetrySummary()
+        self.others: RetrySummary = RetrySummary()
 
     def add(self, history: RetryHistory) -> None:
         """Count an operation that the machine drove. Hold the lock."""

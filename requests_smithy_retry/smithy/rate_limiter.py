@@ -117,7 +117,8 @@ class RateClocker:
         self.smoothing: float = smoothing
         self.interval: float = max(interval, FINEST)
         self.measured_rate: float = 0.0
-        self.count = self._counted = 0
+        self.count: int = 0
+        self._counted = 0
         self._last_interval = self._interval_of(now)
 
     def record(self, now: float) -> float:

@@ -334,6 +334,15 @@ def test_a_body_that_can_be_sent_again_follows_a_redirect_or_a_challenge(hop, ma
         assert [TEXT] * 3 == [sent.body for sent in server.requests]
 
 
+@pytest.mark.parametrize("hop", HOPS)
+def test_bytes_that_can_change_follow_a_redirect_or_a_challenge(hop):
+    """A ``bytearray`` is sent on as it is, though it is looked at before."""
+    with FaultServer([HOPS[hop], Reply(503), Reply(200)]) as server, session() as client:
+        auth = HTTPDigestAuth("u", "p") if hop == "digest" else None
+        assert 200 == client.put(server.url, data=bytearray(TEXT), auth=auth).status_code
+        assert [TEXT] * 3 == [sent.body for sent in server.requests]
+
+
 @pytest.mark.parametrize("status", [307, 308])
 @pytest.mark.parametrize("offset", [0, 3])
 def test_what_requests_forgets_to_bring_back_is_sent_whole_after_a_redirect(status, offset):

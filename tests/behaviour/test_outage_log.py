@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import threading
 from collections.abc import Iterator
@@ -62,6 +63,15 @@ def test_an_outage_is_two_warnings(caplog: pytest.LogCaptureFixture) -> None:
     assert [DOWN, f"{SERVICE} is back after 65.0 s, in which 5 operations gave up"] == lines(caplog, logging.WARNING)
     back = vars(caplog.records[-1])
     assert (SERVICE, 65.0, 5) == (back["retry_scope"], back["retry_down_for"], back["retry_gave_up"])
+
+
+def test_an_upload_finds_the_service_back_as_well(caplog: pytest.LogCaptureFixture) -> None:
+    """The first attempt with a body that has to be looked at is made by the machine, and tells of the same end."""
+    adapter = until(60)
+    calls(adapter, 2)
+    adapter.clock.advance(60)
+    send(adapter, "PUT", data=io.BytesIO(b"x"))
+    assert [DOWN, f"{SERVICE} is back after 65.0 s, in which 2 operations gave up"] == lines(caplog, logging.WARNING)
 
 
 def test_an_outage_with_pauses_is_one_outage(caplog: pytest.LogCaptureFixture) -> None:

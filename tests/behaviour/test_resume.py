@@ -291,6 +291,10 @@ def test_a_rest_without_a_byte_is_a_failure(stream: bool) -> None:
         ({"ETag": 'W/"v1"'}, "its ETag is weak or malformed"),
         ({"ETag": TAG, "Accept-Ranges": "none"}, "the server refuses ranges"),
         ({"Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT"}, "the server sent no validator"),
+        (
+            dict.fromkeys(("Date", "Last-Modified"), "Sun, 06 Nov 1994 08:49:37 GMT"),
+            "its Last-Modified is too young to be a strong validator",
+        ),
     ],
 )
 def test_a_stream_that_may_not_go_on_says_why(headers: dict[str, str], why: str) -> None:

@@ -17,6 +17,7 @@ from requests_smithy_retry.core.scope import FORGET_AFTER, MOST_LOOKS, MOST_SCOP
 from requests_smithy_retry.smithy.buckets import PricedQuota
 from requests_smithy_retry.testing import FakeClock
 from requests_smithy_retry.urls import display_scope, scope_of
+from tests.support import scripted, send
 
 
 class Spare:
@@ -111,6 +112,17 @@ def test_1024_scopes_are_kept():
     assert 1024 == len({*map(id, kept)}) == len(table)
     assert OVERFLOW == table.get("one more").name
     assert table.get("one more") is table.get("another")
+
+
+def test_an_adapter_looks_again_for_the_scope_that_newcomers_share():
+    """The newcomer may have one of its own by the next request, so the shared one is not kept as the origin's."""
+    adapter = scripted(200, 200, 200)
+    adapter.plan.scopes._limit = 0
+    send(adapter)
+    assert {} == adapter.plan.by_origin
+    adapter.plan.scopes._limit = 1
+    send(adapter)
+    assert ["https://api.example.com:443"] == [scope.name for scope in adapter.plan.by_origin.values()]
 
 
 def test_the_longest_unused_spare_scope_goes_first():

@@ -211,6 +211,15 @@ def test_who_waited_says_how_long_and_for_what() -> None:
     assert [(7, 7, cause), (20, 20, cause)] == [(one.sent, one.waited, one.source) for one in (passed, late)]
 
 
+def test_who_is_not_the_first_looks_again_a_moment_after_the_limit_opens() -> None:
+    """The one in front wakes it; its own time is for a clock that wakes nobody."""
+    limits = limits_after(Told(None, 0, 0, 7))
+    first, second = Turn(limits, inf), Turn(limits, inf)
+    with limits.lock:
+        first.look(0)
+        assert [Wait(8), Wait(10)] == [second.look(0), second.look(9)]
+
+
 def test_one_that_is_interrupted_makes_room() -> None:
     """It leaves the line, before it looked as well, and the next one has its turn."""
     limits = limits_after(Told(None, 0, 0, 7))

@@ -194,6 +194,16 @@ def test_a_failure_that_is_not_retried_is_counted_as_well(clock, status, counted
     assert limiter.snapshot().measured_rate == pytest.approx(0.8 * (counted + 1) / 0.5)
 
 
+def test_a_success_whose_body_broke_off_is_counted_once(clock):
+    """The server answered twice: the first answer was counted before its body was read, and not again as a failure."""
+    adapter = scripted(Reply(200, body=b"x", cut=True), 200, mode="adaptive", clock=clock)
+    assert 2 == len(retry_history(send(adapter)).attempts)
+    clock.advance(1)
+    limiter = adapter.strategy.limiter(SCOPE)
+    limiter.record_response(throttled=False)
+    assert limiter.snapshot().measured_rate == pytest.approx(0.8 * 3)
+
+
 def test_a_limiter_that_was_throttled_is_not_given_up(strategy):
     """A new one would let the client loose; the newcomers share one."""
     strategy.scopes._limit = 1

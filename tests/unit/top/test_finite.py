@@ -102,6 +102,6 @@ def test_a_hint_of_centuries_is_slept_if_it_must_be() -> None:
     """With a large enough ``max_retry_after`` a hint of centuries is slept, and nothing overflows."""
     clock = FakeClock()
     with FaultServer([try_later(503, 10**12), Reply(body=b"fine")]) as server, requests.Session() as session:
-        session.mount("http://", RetryAdapter(max_retry_after=1e300, clock=clock))
+        session.mount("http://", RetryAdapter(max_retry_after=1e300, jitter="none", clock=clock))
         assert session.get(server.url).content == b"fine"
     assert clock.sleeps == [1e12]

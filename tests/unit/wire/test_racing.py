@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import selectors
+import signal
 import socket
 import threading
 import time
@@ -307,6 +308,18 @@ def test_with_a_fixed_source_port_attempts_follow_each_other() -> None:
             assert time.monotonic() - began >= 0.5
 
 
+def test_attempts_that_follow_each_other_may_all_be_refused() -> None:
+    """The last refusal is raised, as where they race."""
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.4", 0))
+        source = reserved.getsockname()
+    with refusing_port() as refusing, nothing_left():
+        race = Race([at(refusing), at(refusing, 2)], How(NEVER, source, [(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)]))
+        with pytest.raises(ConnectionRefusedError):
+            race.run()
+        assert ["1", "2"] == list(race.failed)
+
+
 class OwnSocket(socket.socket):
     """A socket class such as a recorder or a proxy puts into the ``socket`` module."""
 
@@ -360,6 +373,25 @@ def test_an_interruption_leaves_no_socket(
         monkeypatch.setattr(selectors.DefaultSelector if where == "select" else socket.socket, where, interrupt)
         with pytest.raises(kind):
             Race([at(hanging), at(hanging, 2)], PLAIN).run()
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="signals of POSIX")
+def test_a_signals_time_out_is_not_that_of_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A handler that raises ``TimeoutError`` while an address is connected to ends the race, and no other is tried."""
+
+    def interrupt(*_: Any) -> None:
+        raise TimeoutError("of the program")
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    try:
+        with nothing_left():
+            monkeypatch.setattr(socket.socket, "connect", lambda *_: signal.raise_signal(signal.SIGUSR1))
+            race = Race([at(9), at(9, 2)], PLAIN)
+            with pytest.raises(TimeoutError, match="of the program"):
+                race.run()
+            assert [] == list(race.failed)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 def test_threads_race_by_themselves() -> None:
