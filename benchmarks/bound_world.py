@@ -165,7 +165,7 @@ class _Operation:
             if self.most is None or self.attempts < self.most:
                 decision = drive(quota.pay(self.standing, terms, failure, clock.time), clock)
             if not isinstance(decision, Go):
-                quota.lost(self.standing)
+                quota.end(self.standing)
                 return
             self.standing = decision.standing
             self.questions.asked += decision.why == ASKED

@@ -10,7 +10,7 @@ from requests.structures import CaseInsensitiveDict
 
 from requests_smithy_retry.clock import SYSTEM_CLOCK, drive, wait_in
 from requests_smithy_retry.core.line import Failure, Go, Standing, Terms
-from requests_smithy_retry.core.payoff import MOST, ROOM, PayoffQuota, PayoffTokenBucket
+from requests_smithy_retry.core.payoff import CAPACITY, MOST, PayoffQuota, PayoffTokenBucket
 from requests_smithy_retry.core.quota import NO_QUOTA
 from requests_smithy_retry.core.scope import Scopes
 from requests_smithy_retry.features.addresses import LONGEST_PERIOD, AddressMemory
@@ -102,7 +102,7 @@ class Payoff(Program):
         self.bucket.first_tries(2)
 
     def check(self) -> None:
-        if not ROOM <= self.bucket.available <= MOST:
+        if not CAPACITY <= self.bucket.available <= MOST:
             self.wrong.append(f"{self.bucket.available} tokens")
 
 
@@ -130,7 +130,7 @@ class Quota(Program):
     def __init__(self) -> None:
         super().__init__()
         self.quota = PayoffQuota(now=tasks.now)
-        self.quota.bucket.acquire(ROOM)
+        self.quota.bucket.acquire(CAPACITY)
         self.ended: list[Any] = []
         self.succeeded_at: float | None = None
 

@@ -27,7 +27,7 @@ from requests_smithy_retry import RetryConfig
 from requests_smithy_retry.classifiers.outcome import Outcome, ResendFacts
 from requests_smithy_retry.config.retry_options import NOTHING
 from requests_smithy_retry.core.line import MOST
-from requests_smithy_retry.core.machine import Context, judged, operation
+from requests_smithy_retry.core.machine import Context, decide, operation
 from requests_smithy_retry.core.payoff import PayoffQuota, PayoffTokenBucket
 from requests_smithy_retry.core.policy import Policy
 from requests_smithy_retry.core.steps import Ask, Join, Noted, Pause, Send, Stop, Wait
@@ -89,7 +89,7 @@ class World:
         policy = Policy.of(config)
         terms = policy.terms(NOTHING, deadline)
         context = Context(policy, self.quota, self.quota.succeeded, NOTHING, terms)
-        steps = operation(context, began, judged)
+        steps = operation(context, began, decide)
         facts = draw.choice((IDEMPOTENT, IDEMPOTENT, ONCE))
         run = Run(steps, facts, began, inf if deadline is None else deadline, terms.max_attempts, patience)
         self.runs.append(run)

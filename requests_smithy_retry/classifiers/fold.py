@@ -14,10 +14,10 @@ from .resend import RESEND_RULE
 
 
 class Vote(NamedTuple):
-    """The verdict of one classifier.
+    """The action that one classifier asks for.
 
     :param classifier: the classifier's name.
-    :param action: the verdict.
+    :param action: what it asks for.
     """
 
     classifier: str
@@ -78,17 +78,17 @@ def classify(classifiers: Iterable[RetryClassifier], outcome: Outcome) -> Classi
         if is_success and not sees_successes(item):
             continue
         try:
-            verdict: object = item.classify_retry(outcome, action)
+            given: object = item.classify_retry(outcome, action)
         except RetryError as error:
             why = f"the classifier {item.name!r} raised a RetryError, which would pass for the strategy's refusal"
             raise RuntimeError(why) from error
-        if verdict is None:
-            verdict = NO_ACTION
-        elif not isinstance(verdict, RetryAction):
-            raise TypeError(f"the classifier {item.name!r} returned {verdict!r}: a RetryAction or None is allowed")
-        votes.append(Vote(item.name, verdict))
-        if not isinstance(verdict, NoActionIndicated):
-            action = verdict
-            if isinstance(verdict, RetryForbidden):
+        if given is None:
+            given = NO_ACTION
+        elif not isinstance(given, RetryAction):
+            raise TypeError(f"the classifier {item.name!r} returned {given!r}: a RetryAction or None is allowed")
+        votes.append(Vote(item.name, given))
+        if not isinstance(given, NoActionIndicated):
+            action = given
+            if isinstance(given, RetryForbidden):
                 break
     return Classification(action, tuple(votes))

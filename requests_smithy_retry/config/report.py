@@ -57,9 +57,9 @@ def in_vain(config: RetryConfig, *, waits: bool) -> InVain | None:
 def _payoff(config: RetryConfig, waits: bool) -> InVain:
     # A first-try success fills the bucket, and lets waiters go; an operation that retried gets back what its retries
     # cost, and room for another one, if nobody waits.
-    room = Terms(config.most_attempts).room
-    per_second = max(room / IDLE, waits / LEAST_GAP)
-    return InVain(room, room + max(MOST_CREDIT * waits, room), per_second)
+    capacity = Terms(config.most_attempts).capacity
+    per_second = max(capacity / IDLE, waits / LEAST_GAP)
+    return InVain(capacity, capacity + max(MOST_CREDIT * waits, capacity), per_second)
 
 
 def _priced(config: RetryConfig, capacity: float, success_reward: float, refill_rate: float = 0.0) -> InVain:

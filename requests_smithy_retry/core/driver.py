@@ -29,7 +29,7 @@ from ..wire.state import read_part, this_thread
 from .endings import END_OF_TAPE, is_of_a_tape, is_played, is_raised, not_sent_error, note_end, status_error
 from .foreign import ForeignGate
 from .held import NO_HOOKS, Held, complete, is_read
-from .machine import Context, Gate, judged, operation
+from .machine import Context, Gate, decide, operation
 from .plan import Call, Plan
 from .port import WaitEnded
 from .quota import Back
@@ -44,7 +44,9 @@ if TYPE_CHECKING:
 
     from ..classifiers.fold import Classification
 
-HELD = Refused(StopReason.QUOTA_EXCEEDED, 0.0, "the response of {service} is too long to be let go, so it cannot wait")
+TOO_LONG = Refused(
+    StopReason.QUOTA_EXCEEDED, 0.0, "the response of {service} is too long to be let go, so it cannot wait"
+)
 
 
 class Driver(HTTPAdapter):
@@ -228,13 +230,13 @@ class Driver(HTTPAdapter):
         :param has_begun: ``held`` has the first attempt.
         """
         with plan.scopes.use(scope.name) as scope:
-            operation = _Operation(self, plan, call, scope, held)
+            running = _Operation(self, plan, call, scope, held)
             outer = this_thread.tried
             try:
-                return operation.run(has_begun)
+                return running.run(has_begun)
             finally:
                 this_thread.tried = outer
-                del operation, call, held
+                del running, call, held
 
     def _send_plainly(
         self, request: PreparedRequest, stream: bool, timeout: Any, how: dict[str, Any], *, is_enabled: bool
@@ -349,11 +351,11 @@ class _Operation:
                     case Join():
                         answer = self._wait(step.place, step.verdict)
                     case Noted():
-                        self._decided(step.decision)
+                        self._act_on(step.decision)
                     case Pause():
                         self.waits.sleep(step.seconds)
                     case AskProgram():
-                        answer = step.function(*step.arguments) if self.held.let_go(keep=True) else None
+                        answer = step.function(*step.arguments) if self.held.release(reusable=True) else None
                         answer = answer, self.driver.clock.now()
                     case _:  # ReadOn
                         answer = self._told() if self.held.read_on() else None
@@ -369,20 +371,20 @@ class _Operation:
     def _steps(self, has_begun: bool) -> Steps:
         """Begin the operation."""
         call, scope, plan, foreign = self.call, self.scope, self.plan, self.foreign
-        first, succeeded, decide, wait = None, self._succeeded, judged, 0.0
+        first, succeeded, decider, wait = None, self._succeeded, decide, 0.0
         if foreign is not None:
-            succeeded, decide = foreign.succeeded, foreign.judge
+            succeeded, decider = foreign.succeeded, foreign.decide
             wait = foreign.first_wait(call.deadline, self.began)
         if has_begun:
             first = self._outcome()
         elif foreign is None:
             scope.quota.began(self.began)
-        verdicts = tuple(map(partial, plan.judged, repeat(call), repeat(scope)))
+        verdicts = tuple(map(partial, plan.on_verdict, repeat(call), repeat(scope)))
         terms = plan.policy.terms(call.options, call.deadline)
         context = Context(plan.policy, scope.quota, succeeded, call.options, terms, scope.name, verdicts)
         remedies = tuple(filter(None, [remedy(call) for remedy in plan.remedies]))
         return operation(
-            context, self.began if first is None else first.started, decide, first, self._gates, remedies, wait
+            context, self.began if first is None else first.started, decider, first, self._gates, remedies, wait
         )
 
     def _gates(self) -> Iterator[Gate]:
@@ -470,17 +472,17 @@ class _Operation:
         """Wait in a place, with no connection. Who waits for the service has its attempt recorded first."""
         if verdict is not None:
             assert self.outcome is not None
-            if not self.held.let_go(keep=verdict.is_throttling):
-                return HELD
+            if not self.held.release(reusable=verdict.is_throttling):
+                return TOO_LONG
             self.recorder.begin_waiting(self.outcome, self.before, verdict)
         self.waits.what = "a rate limit" if verdict is None else "the failing service"
         return wait_in(place, self.waits)
 
-    def _decided(self, decision: Again | Stop) -> None:
-        """Take note of a decision. Features may end the call in place of the wait that follows."""
+    def _act_on(self, decision: Again | Stop) -> None:
+        """Record a decision. Features may end the call in place of the wait that follows."""
         self.decision = decision
-        if decision.wait or isinstance(decision, Again):
-            self.waits.begin(decision.wait, getattr(decision, "source", "the long poll"))
+        if decision.delay or isinstance(decision, Again):
+            self.waits.begin(decision.delay, getattr(decision, "source", "the long poll"))
         self._note(decision)
 
     def _note(self, decision: Again | Stop) -> None:
@@ -494,11 +496,13 @@ class _Operation:
         if isinstance(decision, Again):
             self.answered = held.response
             # After throttling the retry may use the connection, unlike after a transient failure (contract 2.7).
-            keep = decision.verdict is not None and decision.verdict.is_throttling
-            held.discard(keep=keep)
+            reusable = decision.verdict is not None and decision.verdict.is_throttling
+            held.discard(reusable=reusable)
         else:
             response, config = held.response, self.call.config
-            held.keep(raises=config.raise_on_status and is_raised(response, decision.reason, config.retry_status_codes))
+            held.finalize(
+                raises=config.raise_on_status and is_raised(response, decision.reason, config.retry_status_codes)
+            )
 
     def _hand_over(self, stop: Stop) -> Response:
         """Return the last attempt's own response, or raise its own exception, with the record attached."""
@@ -548,7 +552,7 @@ class _Operation:
             self.scope.quota.unsent(decision.progress.standing)
         if self.outcome is not None and not self.is_noted:
             self._note(stop)
-        held.keep(raises=True)
+        held.finalize(raises=True)
         history = self._history(stop, ended.seconds)
         self.outcome, self.answered, self.recorder.rows = None, None, []
         try:

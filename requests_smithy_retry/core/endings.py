@@ -126,7 +126,7 @@ class Streak(NamedTuple):
 def note_end(
     request: PreparedRequest, strategy: Any, status: int | None, requests: int, began: float, now: float
 ) -> None:
-    """Take note of the end of a call that had retries; log, once per process, that a loop around it retries as well.
+    """Record the end of a call that had retries; log, once per process, that a loop around it retries as well.
 
     :param status: the status of the last response; None: it raised.
     :param began: the start of the call, on the clock; ``now`` is its end.

@@ -14,7 +14,7 @@ from ..clock import Clock, rest_until_permitted
 from ..config.retry_config import ADAPTER_OPTIONS, CLASSIFIER_OPTIONS, RetryConfig
 from ..config.retry_options import OperationOptions
 from ..errors import RetryConfigError, RetryError, StopReason
-from .machine import SUCCEEDED, Context, Judging, Passed, Progress
+from .machine import SUCCEEDED, Context, Deciding, Passed, Progress
 from .policy import is_seconds
 from .steps import Again, Ask, Before, Refused, Steps, Stop
 from .strategy import ResponseError, RetryContext, RetryStrategy, StandardRetryStrategy
@@ -62,8 +62,8 @@ class ForeignOperation:
         self._refusal = RetryError(why, stop_reason=StopReason.DEADLINE)
         return 0.0
 
-    def judge(self, context: Context, progress: Progress, outcome: Outcome) -> Judging:
-        """Decide what follows an attempt, as :func:`judged` does."""
+    def decide(self, context: Context, progress: Progress, outcome: Outcome) -> Deciding:
+        """Decide what follows an attempt, as :func:`~.machine.decide` does."""
         if outcome.final is not None:
             return Stop(*outcome.final)
         if outcome.is_success and not (self.sees_successes or context.options.sees_successes):
@@ -102,7 +102,7 @@ class ForeignOperation:
         return Again(again, delay, source, found)
 
     def succeeded(self, *_: object) -> None:
-        """Have the strategy take note of a success."""
+        """Have the strategy record a success."""
         if self._token is not None:
             self.strategy.record_success(token=self._token)
 

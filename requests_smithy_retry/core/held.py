@@ -57,7 +57,7 @@ class Held:
     """The beginning of a failed response's body, where it was looked at."""
     is_unread: bool = False
     """The end of a failed response's body is long, late or broken: it must be read if the response is the last."""
-    was_let_go: bool = False
+    is_released: bool = False
     """Its connection was let go; its body is at hand."""
     is_lost: bool = False
     """It was let go before its body was known, so it cannot be handed over any more."""
@@ -123,38 +123,38 @@ class Held:
         self.received = received_by(self.response)
         return self.error is not None
 
-    def let_go(self, *, keep: bool) -> bool:
+    def release(self, *, reusable: bool) -> bool:
         """Let go of the connection while the operation waits, and may yet end with this response. False: it cannot.
 
-        :param keep: the connection may be used again.
+        :param reusable: the connection may be used again.
         """
         response = self.response
-        if response is not None and not self.was_let_go:
+        if response is not None and not self.is_released:
             if self.error is None and not self._outlives_connection(response):
                 return False
-            self._let_go(response, keep=keep)
+            self._release(response, reusable=reusable)
         return True
 
-    def discard(self, *, keep: bool) -> None:
+    def discard(self, *, reusable: bool) -> None:
         """Discard it, because a retry follows. That may not be sent after all, and then this response is the last one.
 
-        :param keep: the connection may be used again.
+        :param reusable: the connection may be used again.
         """
         response = self.response
-        if response is not None and not self.was_let_go:
+        if response is not None and not self.is_released:
             self.is_lost = not self._outlives_connection(response)
-            self._let_go(response, keep=keep)
+            self._release(response, reusable=reusable)
         if self.error is not None:
             forget_frames(self.error)
 
-    def _let_go(self, response: Response, *, keep: bool) -> None:
+    def _release(self, response: Response, *, reusable: bool) -> None:
         """Let the connection go. A short body stays with the response, in case somebody kept it."""
         if self.peeked is not None and self.peeked.whole and not is_read(response):
             response._content, response._content_consumed = self.peeked.prefix, True
         with self._in_time():
-            let_go(response.raw, keep=keep)
+            release_connection(response.raw, reusable=reusable)
         _close(response)
-        self.was_let_go = True
+        self.is_released = True
 
     def _in_time(self) -> AbstractContextManager[None]:
         """Bound reads by the end of the attempt, also once it is over."""
@@ -171,14 +171,14 @@ class Held:
                 self.is_streamed = True
         return not self.is_unread and (self.peeked is not None or is_read(response))
 
-    def keep(self, *, raises: bool) -> None:
+    def finalize(self, *, raises: bool) -> None:
         """Prepare it for the caller, because it is the last one. Its limits end here for a body that the caller reads.
 
         :param raises: the caller gets an exception that carries the response. A caller who wanted to stream it never
             enters the ``with`` block that would have let go of its connection.
         """
         response = self.response
-        if response is None or self.was_let_go:
+        if response is None or self.is_released:
             return
         if self.error is not None or (raises and not self._is_read_out(response)):
             self.close()
@@ -206,10 +206,10 @@ class Held:
     def close(self) -> None:
         """Close the response and its connection, unless it was let go or handed over."""
         response = self.response
-        if response is not None and not self.was_let_go:
-            let_go(response.raw, keep=False)
+        if response is not None and not self.is_released:
+            release_connection(response.raw, reusable=False)
             _close(response)
-            self.was_let_go = True
+            self.is_released = True
 
 
 def _close(response: Response) -> None:
@@ -217,14 +217,14 @@ def _close(response: Response) -> None:
         response.close()
 
 
-def let_go(raw: Any, *, keep: bool) -> None:
+def release_connection(raw: Any, *, reusable: bool) -> None:
     """Let the connection of a response go: an idle one to its pool, any other one closed, and its place to the pool."""
     connection: Any = getattr(raw, "_connection", None)
     if connection is None:
-        if not keep:
+        if not reusable:
             _close_idle(raw)
         return
-    if not (keep and _drained(raw, connection)):
+    if not (reusable and _drained(raw, connection)):
         raw.close()
     release: Any = getattr(raw, "release_conn", None)  # a recorded response may lack the method
     if release is not None:

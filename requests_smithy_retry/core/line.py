@@ -27,11 +27,13 @@ from .steps import Payment, Refused, Wait
 if TYPE_CHECKING:
     from ..classifiers.actions import RetryReason
 
-ROOM = 2.0
+CAPACITY = 2.0
 """The two retries of one operation of three attempts: the least that rides out one failure in ten. With another
 ``max_attempts`` it is one less than that."""
+FULL_CREDIT = 2.0
+"""The credit that a success adds while the service is well. One credit lets one waiter go."""
 SHARE = 0.4
-"""The credit that a success adds while the service recovers. One credit lets one waiter go."""
+"""The credit that a success adds while the service recovers."""
 MOST_CREDIT = 2.0
 """The most waiters that go at once."""
 IDLE = 300.0
@@ -74,7 +76,7 @@ class Terms(NamedTuple):
         return (ATTEMPTS if self.max_attempts is None else self.max_attempts) - 1
 
     @property
-    def room(self) -> float:
+    def capacity(self) -> float:
         """The tokens with which a scope begins: all retries of one operation can be paid for."""
         return MOST if self.max_attempts == UNLIMITED else float(self.retries)
 
@@ -194,11 +196,11 @@ class Line:
 
     __slots__ = (
         *("_base", "_born", "_credit", "_gap", "_firsts", "_last", "_slow_until", "_touched"),
-        *("down_since", "failing_since", "given_up", "outage", "room", "successes", "waiters"),
+        *("down_since", "failing_since", "given_up", "max_waiters", "outage", "successes", "waiters"),
     )
 
-    def __init__(self, now: float, *, room: int = WAITERS) -> None:
-        self.room = room
+    def __init__(self, now: float, *, max_waiters: int = WAITERS) -> None:
+        self.max_waiters = max_waiters
         self.waiters: list[Waiter] = []
         self.successes: int = 0
         self.down_since: float | None = None
@@ -232,11 +234,11 @@ class Line:
         return not self.waiters and now - max(self._touched, self._last) > IDLE
 
     def sent(self, now: float) -> None:
-        """Take note that an attempt is sent: a first one while others wait, or a retry."""
+        """Record that an attempt is sent: a first one while others wait, or a retry."""
         self._last = max(self._last, now)
 
     def paid(self, standing: Standing, terms: Terms, price: float, at: float) -> Standing:
-        """Take note of a retry that was paid for and is sent at a moment, and return its operation's standing."""
+        """Record a retry that was paid for and is sent at a moment, and return its operation's standing."""
         self.sent(at)
         # More would let one success pay for any number of retries in vain, again and again.
         spent = max(standing.spent, min(standing.spent + price, terms.retries * price))
@@ -293,7 +295,7 @@ class Line:
         """Return the reason why an operation may not wait now; None if it may."""
         if now >= waiter.leaves_at(self.down_since):
             return waiter.refusal_at(now)
-        return StopReason.LINE_FULL if len(self.waiters) >= self.room else None
+        return StopReason.LINE_FULL if len(self.waiters) >= self.max_waiters else None
 
     def join(self, waiter: Waiter, now: float) -> StopReason | None:
         """Put an operation into the line, behind those that began earlier, or return the reason for refusing it."""
@@ -309,7 +311,7 @@ class Line:
 
     def look(self, waiter: Waiter, now: float) -> Go | Wait | Refused:
         """Decide about one waiter. One that goes or gives up is no longer in line."""
-        self._let_go(now)
+        self._release_waiters(now)
         if waiter.released is not None:
             return waiter.released
         leave = waiter.leaves_at(self.down_since)
@@ -331,13 +333,13 @@ class Line:
         if waiter.released is not None:
             waiter.released = None
             self._credit = min(MOST_CREDIT, self._credit + 1)
-            self._let_go(now)
+            self._release_waiters(now)
         elif waiter in self.waiters:
             self.waiters.remove(waiter)
             self._wake_next()
 
     def first_try(self, now: float) -> None:
-        """Take note of a first-try success while the service is well."""
+        """Record a first-try success while the service is well."""
         self._firsts += 1
         self.successes += 1
         self._touched = now
@@ -345,7 +347,7 @@ class Line:
     def succeeded(
         self, standing: Standing, terms: Terms, now: float, latency: float = 0.0, timeout: float | None = None
     ) -> bool:
-        """Take note of a success, and let waiters go for it.
+        """Record a success, and let waiters go for it.
 
         :param latency: seconds that the attempt took.
         :param timeout: seconds that it was allowed; None: as long as it took.
@@ -375,12 +377,12 @@ class Line:
             return True
         self._gap = self._base
         worth = 1.0 if not timeout else (1 - min(1.0, max(0.0, latency / timeout))) ** 2
-        self._credit = min(MOST_CREDIT, self._credit + worth * (SHARE if now < self._slow_until else ROOM))
-        self._let_go(now, 2 * latency)
+        self._credit = min(MOST_CREDIT, self._credit + worth * (SHARE if now < self._slow_until else FULL_CREDIT))
+        self._release_waiters(now, 2 * latency)
         self._wake_next()
         return False
 
-    def _let_go(self, now: float, needs: float = 0.0) -> None:
+    def _release_waiters(self, now: float, needs: float = 0.0) -> None:
         """Let waiters go from the front while there is credit; one that has too little time left is passed over."""
         if self._credit < 1:
             return

@@ -93,14 +93,14 @@ class FirstGate(Gate, Protocol):
 
 Remedy = Callable[[Outcome, Progress], Generator[Step, Any, Again | None]]
 """Mends a failed attempt in a way of its own, before it is judged; None: it is none of its business."""
-Judging = Generator[Step, Any, "Again | Stop"]
+Deciding = Generator[Step, Any, "Again | Stop"]
 """The steps of a decision."""
 
 
 class Context(NamedTuple):
     """What an operation is judged by, the same for all of its attempts.
 
-    :param succeeded: takes note of a success, as the quota does.
+    :param succeeded: records a success, as the quota does.
     :param options: of the ``retry_options`` blocks around it, and of its models.
     :param terms: its limits.
     :param scope: of the service; None for operations without one.
@@ -123,7 +123,7 @@ class Context(NamedTuple):
 def operation(
     context: Context,
     began: float,
-    decide: Callable[[Context, Progress, Outcome], Judging],
+    decider: Callable[[Context, Progress, Outcome], Deciding],
     first: Outcome | None = None,
     gates: Callable[[], Iterable[Gate]] = tuple,
     remedies: tuple[Remedy, ...] = (),
@@ -132,7 +132,7 @@ def operation(
     """The steps of one operation; its result is a :class:`Stop`.
 
     :param began: the moment at which it began.
-    :param decide: :func:`judged`, or what stands in its place for a strategy of the program's.
+    :param decider: :func:`decide`, or what stands in its place for a strategy of the program's.
     :param first: its first attempt, if that was made already.
     :param gates: returns those to be passed before the next attempt.
     :param wait: seconds before the first attempt.
@@ -152,21 +152,21 @@ def operation(
             else:
                 outcome, first = first, None
             number += 1
-            outcome, decision = yield from _decided(context, decide, remedies, progress, outcome)
+            outcome, decision = yield from _mended_or_decided(context, decider, remedies, progress, outcome)
             if isinstance(decision, Again):
                 progress = decision.progress
             elif decision.reason is StopReason.SUCCESS:
                 took = outcome.ended - outcome.started, outcome.allowed
                 yield Ask(context.succeeded, (progress.standing, context.terms, outcome.ended, *took))
             yield Noted(decision)
-            if decision.wait:
-                yield Pause(decision.wait)
+            if decision.delay:
+                yield Pause(decision.delay)
             if isinstance(decision, Stop):
                 return decision
-            before = Before(decision.wait, decision.source, line=decision.line, line_why=decision.line_why)
+            before = Before(decision.delay, decision.source, line=decision.line, line_why=decision.line_why)
             headers = decision.headers or headers
     finally:
-        context.quota.lost(progress.standing)
+        context.quota.end(progress.standing)
 
 
 def _let_in(gates: Iterable[Gate], before: Before, began: float) -> Generator[Step, Any, tuple[Before, Refused | None]]:
@@ -179,9 +179,9 @@ def _let_in(gates: Iterable[Gate], before: Before, began: float) -> Generator[St
     return before, None
 
 
-def _decided(
+def _mended_or_decided(
     context: Context,
-    decide: Callable[[Context, Progress, Outcome], Judging],
+    decider: Callable[[Context, Progress, Outcome], Deciding],
     remedies: tuple[Remedy, ...],
     progress: Progress,
     outcome: Outcome,
@@ -194,18 +194,18 @@ def _decided(
         mended = yield from remedy(outcome, progress)
         if mended is not None:
             return outcome, mended
-    decision = yield from decide(context, progress, outcome)
+    decision = yield from decider(context, progress, outcome)
     if isinstance(decision, Again) or not outcome.is_unread:
         return outcome, decision
     cut = yield ReadOn()
     if cut is None:
         return outcome, decision
     if decision.reason is StopReason.NOT_RETRYABLE:
-        decision = yield from decide(context, progress, cut)
+        decision = yield from decider(context, progress, cut)
     return cut, decision
 
 
-def judged(context: Context, progress: Progress, outcome: Outcome) -> Judging:
+def decide(context: Context, progress: Progress, outcome: Outcome) -> Deciding:
     """Decide what follows an attempt, in this order: is a retry indicated, may the request be sent again, are attempts
     left, is the server's hint bearable, is there time, is there quota. The first "no" counts.
     """
@@ -226,12 +226,12 @@ def judged(context: Context, progress: Progress, outcome: Outcome) -> Judging:
         if outcome.is_success:
             return SUCCEEDED._replace(verdict=verdict)
         return Stop(StopReason.NOT_RETRYABLE, StopReason.NOT_RETRYABLE.value, verdict)
-    return (yield from _retried(context, progress, outcome, verdict, action.reason))
+    return (yield from _decide_retry(context, progress, outcome, verdict, action.reason))
 
 
-def _retried(
+def _decide_retry(
     context: Context, progress: Progress, outcome: Outcome, verdict: Classification, reason: RetryReason
-) -> Judging:
+) -> Deciding:
     """Decide about a retry that is indicated."""
     policy, options, terms, retry = context.policy, context.options, context.terms, progress.retries + 1
     if outcome.has_progressed:
@@ -261,7 +261,7 @@ def _retried(
     standing = context.quota.answered(progress.standing) if asks_again else progress.standing
     progress = progress._replace(standing=standing, retries=retry, backoff=delay.backoff, failures=failures)
     again = Again(progress, delay.seconds, delay.source, verdict)
-    return again if is_free else (yield from _paid(context, again, outcome, reason, delay))
+    return again if is_free else (yield from _pay(context, again, outcome, reason, delay))
 
 
 def _too_long(hint: Hint, why: str, outcome: Outcome) -> str:
@@ -269,7 +269,7 @@ def _too_long(hint: Hint, why: str, outcome: Outcome) -> str:
     return f"{hint.source} asks for {hint.seconds:.15g} s, {why}: allowed again at {until}"
 
 
-def _paid(context: Context, again: Again, outcome: Outcome, reason: RetryReason, delay: Delay) -> Judging:
+def _pay(context: Context, again: Again, outcome: Outcome, reason: RetryReason, delay: Delay) -> Deciding:
     """Have the quota decide about a retry that nothing else forbids."""
     terms, standing = context.terms, again.progress.standing
     throttled = reason.kind is ErrorKind.THROTTLING
@@ -277,16 +277,16 @@ def _paid(context: Context, again: Again, outcome: Outcome, reason: RetryReason,
     is_cut = outcome.resend is not None and outcome.resend.is_cut
     uncounted = delay.hint if throttled and delay.longest == inf else 0.0
     facts = throttled, unresolved, is_cut, reason, again.verdict, uncounted
-    failure = Failure(1.0, again.wait, delay.hint, *facts)
+    failure = Failure(1.0, again.delay, delay.hint, *facts)
     seen = yield from context.quota.pay(standing, terms, failure, outcome.ended)
     if isinstance(seen, Go):
-        source = "patience" if seen.delay > again.wait else again.source
+        source = "patience" if seen.delay > again.delay else again.source
         progress = again.progress._replace(standing=seen.standing)
         return Again(progress, seen.delay, source, again.verdict, seen.payment, seen.waited, seen.why)
     is_long_poll = context.options.long_poll if outcome.resend is None else outcome.resend.long_poll
     waits = bool(is_long_poll) and seen.reason is not StopReason.MAX_ATTEMPTS
     waited = standing.waited + seen.waited
-    return Stop(*refusal(seen, terms, context.scope, waited), again.verdict, again.wait if waits else 0.0)
+    return Stop(*refusal(seen, terms, context.scope, waited), again.verdict, again.delay if waits else 0.0)
 
 
 def _is_last(context: Context, sent: int, attempts: int, *, is_free: bool) -> bool:

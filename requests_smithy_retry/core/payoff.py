@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..checks import check_amount
 from ..forksafe import renew_lock_after_fork
-from .line import MOST, ROOM, WAITERS, Failure, Go, Line, Standing, Terms, Waiter
+from .line import CAPACITY, MOST, WAITERS, Failure, Go, Line, Standing, Terms, Waiter
 from .quota import Back, TokenBucketSnapshot
 from .steps import Ask, Join, Payment, Refused, Steps, Wait
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..classifiers.actions import RetryReason
 
 MEMORY = 0.95
-"""The factor by which a first-try success shrinks the room that retries earned: it lasts for some twenty of them."""
+"""The factor by which a first-try success shrinks the capacity that retries earned: it lasts for some twenty."""
 FIRST_TRY = Terms(patience=0.0)
 """The terms of a first-try success: it waited for nobody, so the recovery lasts no longer for its patience."""
 NAME_PATIENCE = 2.0
@@ -43,18 +43,18 @@ class PayoffTokenBucket:
     >>> bucket.available
     4.0
 
-    :param room: the tokens that it begins with, up to which first-try successes fill it; 0 or more. Retries that paid
-        can raise it above.
+    :param capacity: the tokens that it begins with, up to which first-try successes fill it; 0 or more. Retries that
+        paid can raise it above.
     """
 
     source = "memory"
 
-    def __init__(self, room: float = ROOM) -> None:
-        check_amount(room)
-        self.capacity: float = room
+    def __init__(self, capacity: float = CAPACITY) -> None:
+        check_amount(capacity)
+        self.capacity: float = capacity
         self.quota: PayoffQuota | None = None
         """The line before it, where the bucket was passed to an adapter: adapters that share it share the line."""
-        self._tokens: float = room
+        self._tokens: float = capacity
         self.renew_lock()
         renew_lock_after_fork(self)
 
@@ -91,13 +91,13 @@ class PayoffTokenBucket:
             self._tokens = min(max(MOST, self.capacity), self._tokens + amount)
 
     def first_tries(self, number: int) -> None:
-        """Take note of so many first-try successes."""
+        """Record so many first-try successes."""
         if number:
             with self._lock:
                 self._tokens = self.capacity + max(0.0, self._tokens - self.capacity) * float(MEMORY**number)
 
     def succeeded(self, spent: float) -> None:
-        """Take note of a success after retries that were paid for here: there is room for one operation more.
+        """Record a success after retries that were paid for here: there is room for one operation more.
 
         :param spent: tokens that they cost together: their number.
         """
@@ -185,30 +185,30 @@ class PayoffQuota:
         now: float = 0.0,
         *,
         price_of: Callable[[RetryReason], float] | None = None,
-        room: int = WAITERS,
+        max_waiters: int = WAITERS,
     ) -> None:
         self.bucket: PaidBucket = PayoffTokenBucket() if bucket is None else bucket
         self._price_of = price_of
         self._born = now
-        self._room = room
+        self._max_waiters = max_waiters
         self.renew_lock()
         renew_lock_after_fork(self)
 
     def renew_lock(self) -> None:
         """Begin anew, lock and line, after a fork: the waiting threads do not exist in the child."""
         self.lock: threading.Lock = threading.Lock()
-        self._line = Line(self._born, room=self._room)
+        self._line = Line(self._born, max_waiters=self._max_waiters)
         self._first_tries = 0
         """First-try successes of which the bucket has not been told: that may cost a call."""
 
     def began(self, now: float) -> None:
-        """Take note that a first attempt is sent: who waits need not ask meanwhile."""
+        """Record that a first attempt is sent: who waits need not ask meanwhile."""
         if self._line.waiters:
             with self.lock:
                 self._line.sent(now)
 
     def first_try(self, now: float, latency: float, timeout: float | None) -> Back | None:
-        """Take note of a first-try success.
+        """Record a first-try success.
 
         :param latency: seconds that the attempt took.
         :param timeout: seconds that it was allowed; None: as long as it took.
@@ -240,7 +240,7 @@ class PayoffQuota:
         waiter = Waiter(standing, terms, now, now + failure.hint, uncounted=failure.uncounted)
         with self.lock:
             refusal = self._line.may_join(waiter, now)
-        return Refused(refusal) if refusal is not None else (yield Join(InLine(self, waiter), failure.verdict))
+        return Refused(refusal) if refusal is not None else (yield Join(PlaceInLine(self, waiter), failure.verdict))
 
     def _take(self, price: float, deadline: float | None) -> bool:
         with self.lock:
@@ -251,7 +251,7 @@ class PayoffQuota:
     def succeeded(
         self, standing: Standing, terms: Terms, now: float, latency: float = 0.0, timeout: float | None = None
     ) -> Back | None:
-        """Take note that an operation succeeded after it had failed, as :meth:`first_try` does of others."""
+        """Record that an operation succeeded after it had failed, as :meth:`first_try` does of others."""
         with self.lock:
             is_alone = self._line.succeeded(standing, terms, now, latency, timeout)
             back = self._ended_outage()
@@ -264,7 +264,7 @@ class PayoffQuota:
         return None if outage is None else Back(*outage)
 
     def answered(self, standing: Standing) -> Standing:
-        """Take note of an attempt that brought an answer, but not yet the one that is polled for."""
+        """Record an attempt that brought an answer, but not yet the one that is polled for."""
         return standing
 
     def unsent(self, standing: Standing) -> None:
@@ -272,8 +272,8 @@ class PayoffQuota:
         if standing.acquired:
             self.bucket.release(standing.acquired)
 
-    def lost(self, standing: Standing) -> None:
-        """Take note that an operation is over without a success; its tokens stay spent."""
+    def end(self, standing: Standing) -> None:
+        """Record that an operation is over. What no success gave back stays spent."""
 
     def gave_up(self, *, is_outage: bool) -> int:
         """Count an operation that gave up, and return its number in the outage that is known; 0: none is.
@@ -292,7 +292,7 @@ class PayoffQuota:
         """Begin anew; who waits goes at once."""
         with self.lock:
             self._line.let_all_go(now)
-            self._line, self._first_tries = Line(now, room=self._room), 0
+            self._line, self._first_tries = Line(now, max_waiters=self._max_waiters), 0
         self.bucket.forget()
 
     def snapshot(self, now: float) -> LineSnapshot:
@@ -303,7 +303,7 @@ class PayoffQuota:
         return LineSnapshot(held.capacity, held.available, held.source, waiting, None if since is None else now - since)
 
 
-class InLine:
+class PlaceInLine:
     """One operation's place in the line of a scope."""
 
     def __init__(self, quota: PayoffQuota, waiter: Waiter) -> None:

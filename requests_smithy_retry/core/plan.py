@@ -84,7 +84,7 @@ class Plan(NamedTuple):
     gates: tuple[Callable[..., FirstGate | None], ...]
     received: tuple[Callable[..., None], ...]
     remedies: tuple[Callable[..., Remedy | None], ...]
-    judged: tuple[Callable[..., None], ...]
+    on_verdict: tuple[Callable[..., None], ...]
     attempted: tuple[Callable[..., None], ...]
     waits: tuple[Callable[..., float], ...]
     vouch: tuple[Vouches, ...]
@@ -119,7 +119,7 @@ class Plan(NamedTuple):
             hooked(features, "gate"),
             hooked(features, "received"),
             hooked(features, "remedy"),
-            hooked(features, "judged"),
+            hooked(features, "on_verdict"),
             hooked(features, "attempted"),
             hooked(features, "wait"),
             tuple(item for item in policy.classifiers if isinstance(item, Vouches)),

@@ -60,7 +60,7 @@ class Feature:
         """Return a mend for failed attempts of a call; None: there is none."""
         return None
 
-    def judged(self, call: Call, scope: Scope, outcome: Outcome, verdict: Classification) -> None:
+    def on_verdict(self, call: Call, scope: Scope, outcome: Outcome, verdict: Classification) -> None:
         """Take in the verdict on an attempt."""
 
     def attempted(self, call: Call, outcome: Outcome, peer: Peer | None, tried: set[tuple[str, str]]) -> None:

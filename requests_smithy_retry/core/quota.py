@@ -74,7 +74,7 @@ class Quota(Protocol):
 
     def unsent(self, standing: Standing) -> None: ...
 
-    def lost(self, standing: Standing) -> None: ...
+    def end(self, standing: Standing) -> None: ...
 
     def gave_up(self, *, is_outage: bool) -> int: ...
 
@@ -114,7 +114,7 @@ class NoQuota:
     def unsent(self, standing: Standing) -> None:
         """Nothing was paid."""
 
-    def lost(self, standing: Standing) -> None:
+    def end(self, standing: Standing) -> None:
         """Nothing was paid."""
 
     def gave_up(self, *, is_outage: bool) -> int:

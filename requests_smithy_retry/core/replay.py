@@ -66,7 +66,7 @@ class Body:
             )
 
     def answered(self, response: Response) -> None:
-        """Take note of an answer of :data:`FOLLOWED_STATUSES`.
+        """Record an answer of :data:`FOLLOWED_STATUSES`.
 
         One that came over no connection, from a stand-in for a server, was given without the body being read, perhaps.
         """
@@ -138,7 +138,7 @@ class Seen:
         self.is_whole: bool = False
 
     def note(self, part: Any) -> None:
-        """Take note of the next part."""
+        """Record the next part."""
         data = _bytes_of(part)
         self.digest.update(data)
         self.count += data.nbytes

@@ -1,6 +1,6 @@
 """The scopes of a strategy (contract 6, 11.3): what operations on one service share, its quota, and which are kept.
 
-What was given up must be as good as new: eviction neither refills a spent quota nor strands who waits on one.
+What was evicted must be as good as new: eviction neither refills a spent quota nor strands who waits on one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MOST_SCOPES = 1024
 """The most scopes that are kept."""
 FORGET_AFTER = 600.0
-"""Seconds without use after which a scope is given up, whatever it holds."""
+"""Seconds without use after which a scope is evicted, whatever it holds."""
 MOST_LOOKS = 64
 """The most scopes that are examined for a newcomer to a full table: it costs the same however many are kept."""
 OVERFLOW = "overflow"
@@ -71,9 +71,9 @@ class Scope:
         """What features keep of it, by their names."""
         self.used_at: float = now
         self.is_retired: bool = False
-        """It was given up: who remembers it asks for a new one."""
+        """It was evicted: who remembers it asks for a new one."""
         self.users: set[object] = set()
-        """Operations under way, for which it is not given up."""
+        """Operations under way, for which it is not evicted."""
 
     def part(self, name: str, make: Callable[[], P]) -> P:
         """Return a feature's part, made on first use. Threads that ask at the same moment get the same one."""
@@ -108,8 +108,8 @@ class Scopes:
         self._limit = limit
         self._scopes: dict[str | None, Scope] = {}
         self._overflow: Scope | None = None
-        self._given_up = RetrySummary()
-        """The tallies of scopes that were given up."""
+        self._evicted = RetrySummary()
+        """The tallies of scopes that were evicted."""
         self.renew_lock()
         renew_lock_after_fork(self)
         forgets_with_all(self)
@@ -121,7 +121,7 @@ class Scopes:
             scope.users.clear()
 
     def get(self, name: str | None) -> Scope:
-        """Return the scope of this name. It may be given up at any moment; to change it, :meth:`use` it."""
+        """Return the scope of this name. It may be evicted at any moment; to change it, :meth:`use` it."""
         with self._lock:
             return self._get(name)
 
@@ -131,7 +131,7 @@ class Scopes:
 
     @contextmanager
     def use(self, name: str | None) -> Iterator[Scope]:
-        """The scope of this name, which is not given up inside the block."""
+        """The scope of this name, which is not evicted inside the block."""
         scope, user = None, object()
         try:
             with self._lock:
@@ -156,21 +156,21 @@ class Scopes:
         with self._lock:
             kept = [scope for scope in (*self._scopes.values(), self._overflow) if scope is not None]
             found = [(scope.name, scope.tally.read()) for scope in kept]
-        yield from [*found, (None, self._given_up)]
+        yield from [*found, (None, self._evicted)]
 
     def __len__(self) -> int:
         return len(self._scopes)
 
     def forget(self) -> None:
         """Have every scope begin anew."""
-        now, self._given_up = self._clock.now(), RetrySummary()
+        now, self._evicted = self._clock.now(), RetrySummary()
         for _, scope in self:
             scope.forget(now)
 
     def _get(self, name: str | None) -> Scope:
         now, scope = self._clock.now(), self._scopes.get(name)
         if scope is None:
-            if len(self._scopes) >= self._limit and not self._give_one_up(now):
+            if len(self._scopes) >= self._limit and not self._evict_one(now):
                 if self._overflow is None:
                     self._overflow = Scope(OVERFLOW, self._make(OVERFLOW, now), now)
                 return self._overflow  # it stays as long as the table is full
@@ -184,10 +184,10 @@ class Scopes:
         return scope
 
     def _keep_tally(self, scope: Scope) -> None:
-        self._given_up = add_up((self._given_up, scope.tally.read()))
+        self._evicted = add_up((self._evicted, scope.tally.read()))
 
-    def _give_one_up(self, now: float) -> bool:
-        """Give up a spare scope of those that were unused for longest; the others looked at go to the end."""
+    def _evict_one(self, now: float) -> bool:
+        """Evict a spare scope of those that were unused for longest; the others looked at go to the end."""
         for name in tuple(islice(self._scopes, MOST_LOOKS)):
             scope = self._scopes.pop(name)
             is_old = now - scope.used_at >= FORGET_AFTER
@@ -210,8 +210,8 @@ def quotas_of(config: RetryConfig, clock: Clock) -> MakeQuota:
     if quota is None:
         return no_quota
     if quota == "payoff":
-        room = Terms(config.most_attempts).room
-        return lambda name, now: PayoffQuota(PayoffTokenBucket(room), now)
+        capacity = Terms(config.most_attempts).capacity
+        return lambda name, now: PayoffQuota(PayoffTokenBucket(capacity), now)
     if isinstance(quota, PayoffTokenBucket):
         return lambda name, now: line_before(quota, now)
     # Imported here: other quotas are features, which a program may do without.

@@ -120,14 +120,14 @@ class Payment(NamedTuple):
 
 
 class Again(NamedTuple):
-    """Another attempt follows, after ``wait`` seconds by the rule ``source``.
+    """Another attempt follows, after ``delay`` seconds by the rule ``source``.
 
     :param line: seconds that it waited for the service to be back, until the event ``line_why``.
     :param headers: to be sent from now on, in place of those of the same names.
     """
 
     progress: Progress
-    wait: float = 0.0
+    delay: float = 0.0
     source: str = "backoff"
     verdict: Classification | None = None
     payment: Payment | None = None
@@ -140,13 +140,13 @@ class Stop(NamedTuple):
     """The operation is over.
 
     :param why: one phrase for histories and logs.
-    :param wait: seconds to wait before the outcome is handed over; a long poll has some.
+    :param delay: seconds to wait before the outcome is handed over; a long poll has some.
     """
 
     reason: StopReason
     why: str = ""
     verdict: Classification | None = None
-    wait: float = 0.0
+    delay: float = 0.0
 
 
 class Noted(NamedTuple):

@@ -17,7 +17,7 @@ from ..config.retry_config import RetryConfig, RetryOptions
 from ..config.retry_options import NOTHING, OperationOptions, options_in_force
 from ..errors import RetryConfigError, RetryError, StopReason, TokenError
 from .line import UNLIMITED, Standing
-from .machine import Context, Progress, judged
+from .machine import Context, Progress, decide
 from .policy import Policy
 from .quota import RetryQuota, TokenBucketSnapshot
 from .scope import Scope, Scopes, quotas_of
@@ -318,24 +318,24 @@ class StandardRetryStrategy:
         """
         token = redeemed(token_to_renew, self)
         with self.scopes.use(token.token_scope) as scope:
-            decision = self._decided(token, context_of(error), scope)
+            decision = self._decide(token, context_of(error), scope)
         if isinstance(decision, Stop):
             raise RetryError(
                 decision.why,
                 stop_reason=decision.reason,
-                delay=decision.wait or None,
+                delay=decision.delay or None,
                 classification=decision.verdict,
             )
         return StandardRetryToken(
             issuer=self,
             token_scope=token.token_scope,
-            retry_delay=decision.wait,
+            retry_delay=decision.delay,
             progress=decision.progress,
             delay_source=decision.source,
             classification=decision.verdict,
         )
 
-    def _decided(self, token: StandardRetryToken, given: RetryContext, scope: Scope) -> Again | Stop:
+    def _decide(self, token: StandardRetryToken, given: RetryContext, scope: Scope) -> Again | Stop:
         options = options_in_force() if given.options is None else given.options
         deadline = given.deadline
         if given.options is None and options is not None and options.deadline is not None:
@@ -349,7 +349,7 @@ class StandardRetryStrategy:
         outcome = replace(given.outcome, ended=self.clock.now(), wall=wall)
         decision: Again | Stop | None = None
         try:
-            decision = drive(judged(context, progress, outcome), self.clock)
+            decision = drive(decide(context, progress, outcome), self.clock)
         finally:
             if decision is None:
                 token.unredeem()  # a classifier raised: nothing was decided
@@ -358,7 +358,7 @@ class StandardRetryStrategy:
         if decision.reason is StopReason.SUCCESS:
             token.unredeem()  # it was only looked at, and is still good for record_success
             return decision._replace(reason=StopReason.NOT_RETRYABLE, why=StopReason.NOT_RETRYABLE.value)
-        scope.quota.lost(progress.standing)
+        scope.quota.end(progress.standing)
         return decision
 
     def verdicts(self, scope: Scope) -> tuple[Callable[[Outcome, Classification], object], ...]:
@@ -366,7 +366,7 @@ class StandardRetryStrategy:
         return ()
 
     def record_success(self, *, token: RetryToken) -> None:
-        """Take note that an attempt succeeded: the quota gets back what its retries took, and who waits may ask again.
+        """Record that an attempt succeeded: the quota gets back what its retries took, and who waits may ask again.
 
         :param token: that attempt's token.
         :raises TokenError: for a token that was used before or is another strategy's.
@@ -378,7 +378,7 @@ class StandardRetryStrategy:
             self.note_success(scope)
 
     def note_success(self, scope: Scope) -> None:
-        """Take note of a success besides."""
+        """Record a success besides."""
 
     def snapshot(self) -> StrategySnapshot:
         """Return an immutable view of the strategy's state; a scope never used is not in it."""

@@ -105,7 +105,7 @@ class AddressMemory(NoMemory):
         return key
 
     def begin_probe(self, origin: str, address: str) -> None:
-        """Take note that a connection to an address is begun: of those whose period is over, others leave it alone."""
+        """Record that a connection to an address is begun: of those whose period is over, others leave it alone."""
         faults = self.faults.get(origin, {})
         fault, now = faults.get(address), self.clock.now()
         if fault is not None and fault.until <= now:
@@ -116,7 +116,7 @@ class AddressMemory(NoMemory):
         return address in self.faults.get(origin, ())
 
     def failed(self, origin: str, address: str, why: str, *, answers: bool = False) -> None:
-        """Take note that an address failed. Failures of requests that were under way together count once."""
+        """Record that an address failed. Failures of requests that were under way together count once."""
         faults = self.faults.setdefault(origin, {})
         fault, now = faults.pop(address, None), self.clock.now()
         if fault is not None and now > fault.until + FORGOTTEN_AFTER:

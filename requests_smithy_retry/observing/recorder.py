@@ -79,10 +79,10 @@ class Recorder:
             action = NO_ACTION if decision.verdict is None else decision.verdict.action
             self._in_doubt = record.number if may_be_applied(outcome, action) else None
         if logger.isEnabledFor(INFO):
-            waits = decision.wait, decision.source
+            waits = decision.delay, decision.source
             log_retry(self.request, record, *waits, self.scope, decision.line, decision.line_why)
         if self.observed is not None:
-            self.observed.retry_follows(record, decision.wait, decision.source, decision.line, decision.line_why)
+            self.observed.retry_follows(record, decision.delay, decision.source, decision.line, decision.line_why)
 
     def add(self, pieces: tuple[RetryHistory, ...]) -> None:
         """Record the attempts that tried to go on with the body of the last one, which failed all the same."""

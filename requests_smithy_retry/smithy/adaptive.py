@@ -135,7 +135,7 @@ class Permits(Feature):
             self.strategy.limiter_of(scope).record_success()
             call.data[NAME] = True
 
-    def judged(self, call: Call, scope: Scope, outcome: Outcome, verdict: Classification) -> None:
+    def on_verdict(self, call: Call, scope: Scope, outcome: Outcome, verdict: Classification) -> None:
         """Count a failure, unless it was counted as a success; throttling is told in any case."""
         if not call.data.pop(NAME, False) or is_throttled(verdict):
             record(self.strategy.limiter_of(scope), outcome, verdict)

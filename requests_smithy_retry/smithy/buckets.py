@@ -32,11 +32,11 @@ class WaitingLine:
 
     def __init__(self, bucket: TokenBucket) -> None:
         self.bucket = bucket
-        self.places: list[InLine] = []
+        self.places: list[PlaceAtBucket] = []
         self._outstanding = 0.0
         self._lost: list[float] = []
 
-    def look(self, place: InLine, now: float) -> Wait | bool:
+    def look(self, place: PlaceAtBucket, now: float) -> Wait | bool:
         """Return True if the tokens were taken, False if they cannot come in time, or how long to wait."""
         bucket = self.bucket
         bucket._refill(now)
@@ -65,7 +65,7 @@ class WaitingLine:
         self._outstanding = left if left > ROUNDING * max(1.0, amount) else 0.0
 
     def lose(self, amount: float) -> None:
-        """Take note, without the lock and from a finalizer, that tokens will not come back."""
+        """Record, without the lock and from a finalizer, that tokens will not come back."""
         self._lost.append(amount)
 
     def wake_first(self) -> None:
@@ -100,7 +100,7 @@ class WaitingLine:
             self.returned(self._lost.pop())
 
 
-class InLine:
+class PlaceAtBucket:
     """One thread's place in the line for tokens. Its answer: whether they were taken.
 
     :param lends: the answer is a :class:`Loan` in place of True, so an interruption from then on loses the tokens.
@@ -153,7 +153,7 @@ class Loan:
         self._line.bucket.release(amount)
 
     def write_off(self) -> None:
-        """Take note that the tokens will not come back."""
+        """Record that the tokens will not come back."""
         amount, self._amount = self._amount, 0.0
         if amount:
             self._line.bucket.write_off(amount)
@@ -239,7 +239,7 @@ class TokenBucket(FreshCopies):
         """
         check_amount(amount)
         if self._line is not None:
-            return bool(wait_in(InLine(self._line, amount, deadline), self.clock))
+            return bool(wait_in(PlaceAtBucket(self._line, amount, deadline), self.clock))
         with self._lock:
             self._refill(self.clock.now())
             if self._available < amount:
@@ -281,7 +281,7 @@ class TokenBucket(FreshCopies):
             self._add(amount)
 
     def write_off(self, amount: float) -> None:
-        """Take note that tokens which were taken will not come back; a waiter that counts on them is refused.
+        """Record that tokens which were taken will not come back; a waiter that counts on them is refused.
 
         :raises ValueError: for anything but a finite number of 0 or more.
         """
@@ -352,7 +352,7 @@ class PricedQuota:
 
     def pay(self, standing: Standing, terms: Terms, failure: Failure, now: float) -> Steps:
         """Take the price of a retry. A bucket on which others wait may take until the deadline."""
-        self.lost(standing)
+        self.end(standing)
         assert failure.reason is not None
         price, bucket = self._price_of(failure.reason), self.bucket
         # An operation that waits for tokens still has its backoff to wait.
@@ -361,7 +361,7 @@ class PricedQuota:
         if isinstance(bucket, TokenBucket) and bucket._line is not None:
             if not bucket.may_come(price, until):
                 return self._refused(price)
-            place = InLine(bucket._line, price, until, lends=True)
+            place = PlaceAtBucket(bucket._line, price, until, lends=True)
             granted = loan = yield Join(place, failure.verdict if bucket.available < price else None)
             if isinstance(granted, Refused):
                 return granted
@@ -406,7 +406,7 @@ class PricedQuota:
         elif standing.acquired:
             self.bucket.release(standing.acquired)
 
-    def lost(self, standing: Standing) -> None:
+    def end(self, standing: Standing) -> None:
         """Tell those who wait that the tokens of the last retry will not come back."""
         if standing.loan is not None:
             standing.loan.write_off()

@@ -330,7 +330,7 @@ class ClientRateLimiter(FreshCopies):
         return None
 
     def record_response(self, throttled: bool) -> None:
-        """Take note of the end of an attempt, successful or not.
+        """Record the end of an attempt, successful or not.
 
         :param throttled: the server said that there were too many.
         """
@@ -339,7 +339,7 @@ class ClientRateLimiter(FreshCopies):
             self._wake_all()
 
     def record_success(self) -> None:
-        """Take note of a success, as ``record_response(False)`` does."""
+        """Record a success, as ``record_response(False)`` does."""
         self.record_response(False)
 
     def _record(self, now: float, throttled: bool) -> None:

@@ -209,7 +209,7 @@ class Race:
         self._error, self.failed[candidate.name] = error, type(error).__name__
 
     def _outrun(self, *, began_by: float) -> None:
-        """Take note of the attempts under way that had begun by a moment: they lost to one that began later."""
+        """Record the attempts under way that had begun by a moment: they lost to one that began later."""
         for item in self._pending.values():
             if item.began <= began_by:
                 self.failed[item.candidate.name] = TimeoutError.__name__

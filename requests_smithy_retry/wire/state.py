@@ -35,17 +35,17 @@ class NoMemory:
         return False
 
     def begin_probe(self, origin: str, address: str) -> None:
-        """Take note that a connection to an address is begun."""
+        """Record that a connection to an address is begun."""
 
     def is_known(self, origin: str, address: str) -> bool:
         """Return True if an address has failed and not answered well since."""
         return False
 
     def failed(self, origin: str, address: str, why: str, *, answers: bool = False) -> None:
-        """Take note that an address failed."""
+        """Record that an address failed."""
 
     def succeeded(self, origin: str, address: str) -> None:
-        """Take note that an address that failed answers well."""
+        """Record that an address that failed answers well."""
 
     def forget(self) -> None:
         """Know of no failure."""
@@ -72,7 +72,7 @@ class Peer(NamedTuple):
     since: float
 
     def failed(self, why: str, *, answers: bool = False) -> None:
-        """Take note that the address failed. Of a single address there is nothing to remember."""
+        """Record that the address failed. Of a single address there is nothing to remember."""
         if len(self.addresses) > 1:
             self.memory.failed(self.origin, self.address, why, answers=answers)
 

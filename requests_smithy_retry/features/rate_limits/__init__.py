@@ -99,7 +99,7 @@ class RateLimits(Announcements):
             limits, passed = call.data.pop(NAME)
             limits.answered(passed, (), 0, outcome.ended)
 
-    def judged(self, call: Call, scope: Scope, outcome: Outcome, verdict: Classification) -> None:
+    def on_verdict(self, call: Call, scope: Scope, outcome: Outcome, verdict: Classification) -> None:
         """Hear of a refusal with a hint: the next one in a row, of another call, holds everybody back."""
         is_refused = verdict.is_throttling or outcome.status == UNAVAILABLE
         said, reset = self._told(outcome, is_refused=is_refused)

@@ -257,7 +257,7 @@ class WatchedBody:
         return size or 0
 
     def _end(self) -> None:
-        """Take note that the current connection brings no more.
+        """Record that the current connection brings no more.
 
         :raises http.client.IncompleteRead: if there is more of the body.
         """

@@ -20,7 +20,7 @@ from requests_smithy_retry import Outcome, RetryAction, RetryAdapter, classifier
 from requests_smithy_retry.config.retry_config import RetryConfig
 from requests_smithy_retry.config.retry_options import NOTHING
 from requests_smithy_retry.core import held as module
-from requests_smithy_retry.core.held import Held, let_go
+from requests_smithy_retry.core.held import Held, release_connection
 from requests_smithy_retry.core.time_limits import TimeLimits
 from requests_smithy_retry.testing import CutBody, FaultServer, Reply
 from requests_smithy_retry.testing.clock import FakeClock
@@ -40,8 +40,8 @@ def examined(response: requests.Response, *, stream: bool, limits: TimeLimits | 
     return held
 
 
-def discard(held: Held, *, keep: bool) -> None:
-    held.discard(keep=keep)
+def discard(held: Held, *, reusable: bool) -> None:
+    held.discard(reusable=reusable)
 
 
 def unread(server: FaultServer, made: requests.Session) -> requests.Response:
@@ -55,13 +55,13 @@ def idle(response: requests.Response) -> int:
     return sum(getattr(connection, "sock", None) is not None for connection in pool.pool.queue)
 
 
-@pytest.mark.parametrize(("keep", "expected"), [(True, 1), (False, 0)])
-def test_a_discarded_response_keeps_its_connection_only_where_that_is_wanted(keep: bool, expected: int) -> None:
-    """A discarded response gives its connection back with ``keep=True``; otherwise the connection is closed."""
+@pytest.mark.parametrize(("reusable", "expected"), [(True, 1), (False, 0)])
+def test_a_discarded_response_keeps_its_connection_only_where_that_is_wanted(reusable: bool, expected: int) -> None:
+    """A discarded response gives its connection back with ``reusable=True``; otherwise the connection is closed."""
     with FaultServer(Reply(503, body=b"later")) as server, session(max_attempts=1) as made:
         response = unread(server, made)
         answer = examined(response, stream=True)
-        discard(answer, keep=keep)
+        discard(answer, reusable=reusable)
         assert idle(response) == expected
 
 
@@ -70,7 +70,7 @@ def test_64_kib_of_a_discarded_body_are_read_and_no_more(size: int, expected: in
     """Up to 64 KiB of a body are read to keep its connection; with a longer body the connection is closed."""
     with FaultServer(Reply(429, body=b"x" * size)) as server, requests.Session() as session:
         response = session.get(server.url, stream=True)
-        discard(examined(response, stream=True), keep=True)
+        discard(examined(response, stream=True), reusable=True)
         assert idle(response) == expected
 
 
@@ -79,7 +79,7 @@ def test_an_unread_answer_that_is_handed_on_has_its_connection() -> None:
     with FaultServer(Reply(404, body=b"not here")) as server, session(max_attempts=1) as made:
         response = unread(server, made)
         answer = examined(response, stream=True)
-        answer.keep(raises=False)
+        answer.finalize(raises=False)
         assert idle(response) == 0
         assert response.content == b"not here"
         assert idle(response) == 1
@@ -103,11 +103,11 @@ def test_a_success_is_let_go_as_any_other_response(way: str) -> None:
         connection = response.raw._connection
         answer = examined(response, stream=True)
         if way == "discard":
-            discard(answer, keep=False)
+            discard(answer, reusable=False)
         elif way == "close":
             answer.close()
         else:
-            answer.keep(raises=False)
+            answer.finalize(raises=False)
             assert connection.sock is not None
             assert response.content == LONG
             response.close()
@@ -121,7 +121,7 @@ def test_a_short_answer_is_handed_on_unread_with_its_connection() -> None:
         response = unread(server, made)
         answer = examined(response, stream=False)
         assert answer.peeked == (True, b"oh")
-        answer.keep(raises=False)
+        answer.finalize(raises=False)
         assert (response._content_consumed, idle(response)) == (False, 0)  # type: ignore[attr-defined]
         assert (response.content, idle(response)) == (b"oh", 1)
 
@@ -132,8 +132,8 @@ def test_only_a_short_stream_outlives_its_connection(size: int, expected: bool) 
     with FaultServer(Reply(503, body=b"x" * size)) as server, session(max_attempts=1) as made:
         response = unread(server, made)
         answer = examined(response, stream=True)
-        assert answer.let_go(keep=False) is expected
-        discard(answer, keep=False)
+        assert answer.release(reusable=False) is expected
+        discard(answer, reusable=False)
         assert response.content == (b"x" * size if expected else b"")
 
 
@@ -145,7 +145,7 @@ def test_a_recorded_stream_outlives_its_connection() -> None:
         urllib3.HTTPResponse(io.BytesIO(b"why"), preload_content=False),
         prepare(),
     )
-    assert examined(response, stream=True).let_go(keep=False)
+    assert examined(response, stream=True).release(reusable=False)
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
@@ -155,16 +155,16 @@ def test_a_connection_is_kept_after_throttling_while_its_response_is(method: str
     script = [Reply(429, body=b"x" * 100, framing=framing), Reply(body=b"fine")]
     with FaultServer(script) as server, session(max_attempts=1) as made:
         kept = made.request(method, server.url, stream=True)
-        discard(examined(kept, stream=True), keep=True)
+        discard(examined(kept, stream=True), reusable=True)
         assert made.get(server.url).content == b"fine"
         assert [item.connection_id for item in server.requests] == [0, 0]
 
 
 def test_a_discarded_response_whose_connection_ends_with_it_is_closed() -> None:
-    """A connection that ends with its response is closed, even with ``keep=True``."""
+    """A connection that ends with its response is closed, even with ``reusable=True``."""
     with FaultServer(Reply(429, body=b"x" * 100, framing="close")) as server, session(max_attempts=1) as made:
         response = unread(server, made)
-        discard(examined(response, stream=True), keep=True)
+        discard(examined(response, stream=True), reusable=True)
         assert response.raw._fp.fp is None
 
 
@@ -173,7 +173,7 @@ def test_a_pool_of_gevent_has_no_lock_to_take() -> None:
     original, closed = object(), []
     connection = SimpleNamespace(_HTTPConnection__response=original, close=lambda: closed.append(1))
     pool = SimpleNamespace(pool=SimpleNamespace(queue=[None, connection]))
-    let_go(SimpleNamespace(_original_response=original, _pool=pool), keep=False)
+    release_connection(SimpleNamespace(_original_response=original, _pool=pool), reusable=False)
     assert closed == [1]
 
 
@@ -182,7 +182,7 @@ def test_a_short_discarded_body_stays_with_its_response() -> None:
     with FaultServer(Reply(500, body=b"oh")) as server, session(max_attempts=1) as made:
         response = unread(server, made)
         answer = examined(response, stream=False)
-        discard(answer, keep=False)
+        discard(answer, reusable=False)
         assert (response.content, idle(response)) == (b"oh", 0)
 
 
@@ -220,7 +220,7 @@ def test_a_broken_answer_is_closed() -> None:
         response = unread(server, made)
         answer = examined(response, stream=False)
         answer.error = OSError("broken")
-        answer.keep(raises=False)
+        answer.finalize(raises=False)
         assert idle(response) == 0
 
 
@@ -231,7 +231,7 @@ def test_only_a_body_that_the_caller_reads_has_no_deadline(stream: bool, usual: 
         bound = TimeLimits(RetryConfig(operation_timeout=5), NOTHING, FakeClock())
         response = made.get(server.url, stream=True, timeout=bound.begin(7))
         socket = response.raw._connection.sock
-        examined(response, stream=stream, limits=bound).keep(raises=False)
+        examined(response, stream=stream, limits=bound).finalize(raises=False)
         this_thread.deadline = bound.outer
         assert socket.gettimeout() == usual
         response.close()
@@ -338,7 +338,7 @@ def test_the_connections_of_others_stay_open() -> None:
         session.mount("http://", RetryAdapter())
         first, second = (session.get(server.url, stream=True) for _ in range(2))
         first.content, second.content  # noqa: B018 - reads them, so that both connections are idle
-        let_go(first.raw, keep=False)
+        release_connection(first.raw, reusable=False)
         session.get(server.url)
         session.get(server.url)
         assert [item.connection_id for item in server.requests] == [0, 1, 1, 1]
@@ -352,9 +352,9 @@ def test_a_pool_whose_lock_was_left_taken_is_not_waited_for(monkeypatch: pytest.
         response = session.get(server.url)
         mutex = response.raw._pool.pool.mutex
         with mutex:
-            let_go(response.raw, keep=False)
+            release_connection(response.raw, reusable=False)
         assert idle(response) == 1
-        let_go(response.raw, keep=False)
+        release_connection(response.raw, reusable=False)
         assert idle(response) == 0
         assert not mutex.locked()
 
@@ -403,13 +403,13 @@ def test_a_broken_body_leaves_nothing_to_the_garbage_collector(
 @pytest.mark.parametrize("raw", [None, urllib3.HTTPResponse(b"")])
 def test_a_response_of_no_pool_has_nothing_to_close(raw: object) -> None:
     """A recording, say."""
-    let_go(raw, keep=False)
+    release_connection(raw, reusable=False)
 
 
 def test_a_recorded_response_without_a_pool_is_closed() -> None:
     """Vcrpy's has a connection, and nothing to release it with."""
     closed = []
-    let_go(SimpleNamespace(_connection=object(), close=lambda: closed.append(True)), keep=True)
+    release_connection(SimpleNamespace(_connection=object(), close=lambda: closed.append(True)), reusable=True)
     assert closed == [True]
 
 

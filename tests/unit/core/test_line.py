@@ -21,9 +21,9 @@ class Scene:
     :param firsts: first-try successes so far.
     """
 
-    def __init__(self, *, age: float = 0.0, firsts: int = 0, room: int = 1000) -> None:
+    def __init__(self, *, age: float = 0.0, firsts: int = 0, max_waiters: int = 1000) -> None:
         self.now = age
-        self.line = Line(0.0, room=room)
+        self.line = Line(0.0, max_waiters=max_waiters)
         for _ in range(firsts):
             self.line.first_try(age)
         self.woken: list[Waiter] = []
@@ -167,7 +167,7 @@ def test_who_gives_up_says_why_and_how_long_it_waited():
 
 def test_a_full_line_refuses():
     """When the line is full, a new operation is refused, and those in line stay there."""
-    scene = Scene(room=2)
+    scene = Scene(max_waiters=2)
     assert [Waiter, Waiter, StopReason] == [type(scene.join()) for _ in range(3)]
     assert StopReason.LINE_FULL is scene.join()
     scene.line.leave(scene.line.waiters[0], 0.0)
@@ -507,7 +507,7 @@ def test_a_clock_that_jumps_ahead_ends_waits_and_nothing_else(jump):
 @given(st.data())
 def test_no_order_of_events_strands_anybody(data):
     """Each waiter always knows when to look again, and leaves in time; one that asks is in line."""
-    scene = Scene(age=data.draw(st.floats(0, 1000)), firsts=data.draw(st.integers(0, 1000)), room=8)
+    scene = Scene(age=data.draw(st.floats(0, 1000)), firsts=data.draw(st.integers(0, 1000)), max_waiters=8)
     standings, limits = [], {}
     for _ in range(data.draw(st.integers(1, 40))):
         scene.now += data.draw(st.sampled_from([0.0, 0.01, 0.3, 1.0, 4.0, 30.0, 400.0]))

@@ -16,7 +16,7 @@ from requests_smithy_retry import ErrorKind, RetryAction, RetryConfig, StopReaso
 from requests_smithy_retry.classifiers.outcome import Outcome, ResendFacts
 from requests_smithy_retry.config.retry_options import NOTHING, OperationOptions
 from requests_smithy_retry.core.line import Go, Standing, Terms
-from requests_smithy_retry.core.machine import Context, Passed, Progress, judged, operation, refusal
+from requests_smithy_retry.core.machine import Context, Passed, Progress, decide, operation, refusal
 from requests_smithy_retry.core.policy import Policy
 from requests_smithy_retry.core.quota import NO_QUOTA
 from requests_smithy_retry.core.steps import (
@@ -60,8 +60,8 @@ class Queue:
     def unsent(self, standing: Any) -> None:
         self.told.append("unsent")
 
-    def lost(self, standing: Any) -> None:
-        self.told.append("lost")
+    def end(self, standing: Any) -> None:
+        self.told.append("end")
 
 
 def answer(status: int = 503, at: float = 0.0, *, resend: ResendFacts | None = SAFE, **facts: Any) -> Outcome:
@@ -99,7 +99,7 @@ def short(step: Any) -> str:
             ]
             return " ".join([f"send {number}", *waits, *(headers or {})])
         case Noted(Again() as again):
-            return f"again {again.wait:g} {again.source}"
+            return f"again {again.delay:g} {again.source}"
         case Noted(Stop() as stop):
             return f"stop {stop.reason.name}"
         case Pause(seconds):
@@ -236,7 +236,7 @@ TABLE: dict[str, tuple[dict[str, Any], list[Outcome], list[str]]] = {
 def test_answers_and_steps(row: str) -> None:
     """The answers lead to the steps."""
     options, answers, expected = TABLE[row]
-    assert expected == played(operation(context(**options), 0.0, judged), *answers)[0]
+    assert expected == played(operation(context(**options), 0.0, decide), *answers)[0]
 
 
 def went(delay: float = 0.0, waited: float = 2.0) -> Go:
@@ -249,7 +249,7 @@ QUEUES: dict[str, tuple[dict[str, Any], list[Any], list[str], list[str]]] = {
         {},
         [answer(503), went(), answer(200)],
         ["send 1", "Join", "again 0 backoff", "send 2 line 2", *WELL],
-        ["lost"],
+        ["end"],
     ),
     "without a cap the quota counts the attempts": (
         {},
@@ -259,7 +259,7 @@ QUEUES: dict[str, tuple[dict[str, Any], list[Any], list[str], list[str]]] = {
             *[f"{word}" for n in range(2, 6) for word in ("Join", "again 0 backoff", f"send {n} line 2")],
             "stop NOT_RETRYABLE",
         ],
-        ["lost"],
+        ["end"],
     ),
     "without patience attempts count": (
         {"patience": 0},
@@ -274,55 +274,55 @@ QUEUES: dict[str, tuple[dict[str, Any], list[Any], list[str], list[str]]] = {
             "send 3 line 2",
             "stop MAX_ATTEMPTS",
         ],
-        ["lost"],
+        ["end"],
     ),
     "a last retry that is made late": (
         {},
         [answer(503), went(3.0, 0.0), answer(200)],
         ["send 1", "Join", "again 3 patience", "pause 3", "send 2", *WELL],
-        ["lost"],
+        ["end"],
     ),
     "patience is over": (
         {},
         [answer(503), Refused(StopReason.PATIENCE, 5.0)],
         ["send 1", "Join", "stop PATIENCE"],
-        ["lost"],
+        ["end"],
     ),
     "a long poll waits at a refusal": (
         {"block": OperationOptions(long_poll=True)},
         [answer(503, resend=None), Refused(StopReason.QUOTA_EXCEEDED)],
         ["send 1", "Join", "stop QUOTA_EXCEEDED", "pause 0.05"],
-        ["lost"],
+        ["end"],
     ),
     "a value that a policy judged asks no quota": (
         {"classifiers": only(slow), "max_attempts": 2},
         [Outcome(), Outcome()],
         ["send 1", "again 10 classifier", "pause 10", "send 2", "stop MAX_ATTEMPTS"],
-        ["answered", "lost"],
+        ["answered", "end"],
     ),
     "an error inside a success asks the quota": (
         {"classifiers": [pending]},
         [answer(200), went(), answer(200)],
         ["send 1", "Join", "again 0 backoff", "send 2 line 2", *WELL],
-        ["lost"],
+        ["end"],
     ),
     "a poll asks no quota": (
         {"classifiers": [pending]},
         [answer(202), answer(200)],
         [*RETRY, *WELL],
-        ["answered", "lost"],
+        ["answered", "end"],
     ),
     "a refusal of one request asks no quota": (
         {"classifiers": [pending]},
         [answer(409), answer(200)],
         [*RETRY, *WELL],
-        ["lost"],
+        ["end"],
     ),
     "attempts that cost nothing are counted": (
         {"classifiers": [pending]},
         [answer(202)] * 3,
         [*RETRY, "again 0.1 backoff", "pause 0.1", "send 3", "stop MAX_ATTEMPTS"],
-        ["answered"] * 2 + ["lost"],
+        ["answered"] * 2 + ["end"],
     ),
 }
 
@@ -332,7 +332,7 @@ def test_a_quota_that_has_a_queue(row: str) -> None:
     """The answers lead to the steps, and the quota is told."""
     options, answers, expected, told = QUEUES[row]
     quota = Queue()
-    assert expected == played(operation(context(quota, **options), 0.0, judged), *answers)[0]
+    assert expected == played(operation(context(quota, **options), 0.0, decide), *answers)[0]
     assert told == quota.told
 
 
@@ -341,7 +341,7 @@ def test_the_quota_is_told_what_failed() -> None:
     quota = Queue()
     unknown = requests.ConnectionError(socket.gaierror())
     cut = failure(resend=SAFE._replace(is_cut=True))
-    steps = operation(context(quota), 0.0, judged)
+    steps = operation(context(quota), 0.0, decide)
     played(steps, answer(429, **WAIT_3), went(), failure(unknown), went(), cut, Refused(StopReason.PATIENCE))
     seen = [(each.delay, each.hint, each.throttled, each.unresolved, each.is_cut) for each in quota.failures]
     assert [(3.0, 3.0, True, False, False), (0.1, 0.0, False, True, False), (0.2, 0.0, False, False, True)] == seen
@@ -350,15 +350,15 @@ def test_the_quota_is_told_what_failed() -> None:
 def test_an_operation_that_is_broken_off_loses_its_tokens() -> None:
     """Whoever drives the steps closes them."""
     quota = Queue()
-    steps = operation(context(quota), 0.0, judged)
+    steps = operation(context(quota), 0.0, decide)
     next(steps)
     steps.close()
-    assert ["lost"] == quota.told
+    assert ["end"] == quota.told
 
 
 def test_a_first_attempt_that_was_made_already() -> None:
     """The machine goes on behind it."""
-    steps, stop = played(operation(context(), 0.0, judged, answer(503)), answer(200))
+    steps, stop = played(operation(context(), 0.0, decide, answer(503)), answer(200))
     assert ["again 0.05 backoff", "pause 0.05", "send 2", *WELL] == steps
     assert StopReason.SUCCESS is stop.reason
 
@@ -396,7 +396,7 @@ def test_gates_are_passed_before_each_attempt() -> None:
     """Each is told of the wait before it, and its own is recorded."""
     permit, limit = Barrier("permit", Passed(1), Passed(2)), Barrier("limit", Passed(), Passed(3))
     steps, _ = played(
-        operation(context(), 0.0, judged, gates=lambda: (permit, limit)), answer(429, **WAIT_3), answer(200)
+        operation(context(), 0.0, decide, gates=lambda: (permit, limit)), answer(429, **WAIT_3), answer(200)
     )
     assert ["send 1 permit 1", "again 3 retry-after", "pause 3", "send 2 permit 2 limit 3", *WELL] == steps
     assert [0, 3] == limit.waited
@@ -405,9 +405,9 @@ def test_gates_are_passed_before_each_attempt() -> None:
 def test_a_gate_may_refuse() -> None:
     """Nothing is sent, and the price of the retry comes back."""
     quota, gate = Queue(), Barrier("limit", Refused(StopReason.RATE_LIMITED, 0.0, "not before noon"))
-    steps, stop = played(operation(context(quota), 0.0, judged, gates=lambda: (gate,)))
+    steps, stop = played(operation(context(quota), 0.0, decide, gates=lambda: (gate,)))
     assert ([], Stop(StopReason.RATE_LIMITED, "not before noon")) == (steps, stop)
-    assert ["unsent", "lost"] == quota.told
+    assert ["unsent", "end"] == quota.told
 
 
 def test_a_remedy_comes_before_the_verdict() -> None:
@@ -420,7 +420,7 @@ def test_a_remedy_comes_before_the_verdict() -> None:
         return None if headers is None else Again(progress, headers=headers)
 
     steps, _ = played(
-        operation(context(), 0.0, judged, remedies=(mend,)),
+        operation(context(), 0.0, decide, remedies=(mend,)),
         *(answer(401), {"Authorization": "new"}, answer(503), None, answer(401), None),
     )
     assert ["send 1", "AskProgram", "again 0 backoff", "send 2 Authorization", "AskProgram"] == steps[:5]
@@ -432,9 +432,9 @@ def test_the_counts_of_a_retry_of_urllib3() -> None:
     """They end it with a phrase of their own; a 404 that it lists is polled."""
     config = config_of(jitter="none", **translate_retry(Retry(3, status=1, status_forcelist=[404, 503])))
     quota = Queue()
-    steps, stop = played(operation(context(quota, config=config), 0.0, judged), answer(404), answer(503))
+    steps, stop = played(operation(context(quota, config=config), 0.0, decide), answer(404), answer(503))
     assert [*RETRY, "stop MAX_ATTEMPTS"] == steps
-    assert (["answered", "lost"], StopReason.MAX_ATTEMPTS) == (quota.told, stop.reason)
+    assert (["answered", "end"], StopReason.MAX_ATTEMPTS) == (quota.told, stop.reason)
     assert "status" in stop.why
 
 
@@ -461,7 +461,7 @@ def test_a_refusal_says_why(refused: Refused, terms: Terms, expected: str) -> No
 
 def test_a_hint_that_is_too_long_says_until_when() -> None:
     """And which limit it exceeds."""
-    _, stop = played(operation(context(max_retry_after=2), 0.0, judged), answer(429, wall=0.0, **WAIT_3))
+    _, stop = played(operation(context(max_retry_after=2), 0.0, decide), answer(429, wall=0.0, **WAIT_3))
     assert (
         "retry-after asks for 3 s, max_retry_after is 2 s: allowed again at Thu, 01 Jan 1970 00:00:03 GMT" in stop.why
     )

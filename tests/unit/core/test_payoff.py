@@ -103,8 +103,8 @@ def test_renewing_it_takes_nothing_away():
 )
 def test_a_bucket_begins_with_the_retries_of_one_operation(most, tokens):
     """That many retries can be paid for; where their number has no bound, as many as with the AWS SDKs."""
-    assert tokens == Terms(most).room
-    bucket = PayoffTokenBucket(Terms(most).room)
+    assert tokens == Terms(most).capacity
+    bucket = PayoffTokenBucket(Terms(most).capacity)
     assert (tokens, tokens) == (bucket.available, bucket.capacity)
     bucket.acquire(tokens)
     bucket.first_tries(1)
@@ -357,7 +357,7 @@ def test_an_interrupted_waiter_leaves_the_line(kind):
 def test_a_line_that_fills_up_meanwhile_refuses():
     """The place is taken only when the operation waits."""
     director = Director()
-    quota, standing = emptied(director, room=1)
+    quota, standing = emptied(director, max_waiters=1)
     steps = quota.pay(standing, PLAIN, Failure(), 0.0)
     asked = next(steps)
     joins = steps.send(asked.function(*asked.arguments))
@@ -463,7 +463,7 @@ def test_ten_thousand_operations_on_threads_strand_nobody():
     The first outage lasts until each kind of end was seen, however fast or busy the machine is.
     """
     clock, ended = Hurried(), []
-    quota = PayoffQuota(now=clock.now(), room=20)
+    quota = PayoffQuota(now=clock.now(), max_waiters=20)
     per_thread, kinds, wanted = 400, set(), {"ok", "interrupted", StopReason.PATIENCE, StopReason.DEADLINE}
 
     def operate(choose: random.Random) -> object:

@@ -15,7 +15,7 @@ from requests_smithy_retry import ErrorKind, RetryReason, TokenBucket
 from requests_smithy_retry.checks import safe_repr
 from requests_smithy_retry.clock import drive
 from requests_smithy_retry.core.line import Failure, Standing, Terms
-from requests_smithy_retry.smithy.buckets import InLine, PricedQuota
+from requests_smithy_retry.smithy.buckets import PlaceAtBucket, PricedQuota
 from requests_smithy_retry.testing import FakeClock
 
 
@@ -37,7 +37,7 @@ def test_writing_off_changes_nothing_where_nobody_waits():
     bucket.write_off(5)
     assert bucket.available == 3
     waiting = TokenBucket(10, on_empty="wait")
-    InLine(waiting._line, 1, None).leave(0.0)
+    PlaceAtBucket(waiting._line, 1, None).leave(0.0)
     assert waiting.available == 10
 
 
