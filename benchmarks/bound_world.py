@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 from greenlet import greenlet
 
 from requests_smithy_retry.classifiers.actions import ErrorKind, RetryReason
-from requests_smithy_retry.clock import drive
 from requests_smithy_retry.config.report import InVain
 from requests_smithy_retry.core.line import ATTEMPTS, LEAST_GAP, PAUSE, Failure, Go, Standing, Terms
 from requests_smithy_retry.core.payoff import PayoffQuota
+from requests_smithy_retry.core.strategy import drive
 from requests_smithy_retry.features.redis import RedisTokenBucket
 from requests_smithy_retry.smithy.buckets import PricedQuota
 

@@ -12,11 +12,11 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from .core.steps import Join, Wait
+from .core.steps import Wait
 from .errors import RetryError, StopReason
 
 if TYPE_CHECKING:
-    from .core.steps import Place, Steps
+    from .core.steps import Place
 
 NAP = 30.0
 """The seconds after which a wait looks at the clock again: what sleeps or waits stands still with the machine."""
@@ -125,22 +125,6 @@ def wait_in(place: Place, clock: Clock) -> Any:
         finally:
             if not is_answered:
                 place.leave(clock.now())
-
-
-def drive(steps: Steps, clock: Clock) -> Any:
-    """Drive a decision that needs no attempt, and return its result: ask and wait, as it says.
-
-    :param steps: of a strategy's token, or of one that a program drives by hand.
-    """
-    answer: Any = None
-    try:
-        while True:
-            step = steps.send(answer)
-            answer = wait_in(step.place, clock) if isinstance(step, Join) else step.function(*step.arguments)  # type: ignore[union-attr]
-    except StopIteration as ended:
-        return ended.value
-    finally:
-        steps.close()
 
 
 def rest_until_permitted(

@@ -8,11 +8,12 @@ from typing import Any
 
 from requests.structures import CaseInsensitiveDict
 
-from requests_smithy_retry.clock import SYSTEM_CLOCK, drive, wait_in
+from requests_smithy_retry.clock import SYSTEM_CLOCK, wait_in
 from requests_smithy_retry.core.line import Failure, Go, Standing, Terms
 from requests_smithy_retry.core.payoff import CAPACITY, MOST, PayoffQuota, PayoffTokenBucket
 from requests_smithy_retry.core.quota import NO_QUOTA
 from requests_smithy_retry.core.scope import Scopes
+from requests_smithy_retry.core.strategy import drive
 from requests_smithy_retry.features.addresses import LONGEST_PERIOD, AddressMemory
 from requests_smithy_retry.features.rate_limits.announced import DIALECTS, announced_in
 from requests_smithy_retry.features.rate_limits.limits import Limits, Turn

@@ -322,6 +322,7 @@ class _Operation:
         self.tried: set[tuple[str, str]] = set()
         """The addresses at which it failed, each with its origin; a retry prefers others (contract 14.5)."""
         self.number = 0
+        """Of the last attempt, as the machine counts; 0: none was made."""
         self.began = driver.clock.now()
         self.foreign = None if plan.begin_foreign is None else plan.begin_foreign(name)
         self.before = Before()
@@ -376,6 +377,7 @@ class _Operation:
             succeeded, decider = foreign.succeeded, foreign.decide
             wait = foreign.first_wait(call.deadline, self.began)
         if has_begun:
+            self.number = 1
             first = self._outcome()
         elif foreign is None:
             scope.quota.began(self.began)
@@ -404,6 +406,7 @@ class _Operation:
 
     def _send(self, step: Send) -> Outcome:
         self.decision, self.is_noted, self.waits.waited = None, False, 0.0
+        self.number = step.number
         if step.headers is not None:
             self.facts.send_with(step.headers)
         self.before, request, observed = step.before, self.facts.to_send, self.call.observed
@@ -418,7 +421,6 @@ class _Operation:
         error = self.held.error
         unwritten = error is not None and (this_thread.connecting is True or never_left(error))
         this_thread.connecting = False  # an attempt whose body made this one must not take it for its own
-        self.number += 1
         self.held.examine(self.call.request)
         del error  # its traceback may refer to this frame
         return self._told(unwritten=unwritten)

@@ -98,8 +98,7 @@ class Terms(NamedTuple):
 class Failure(NamedTuple):
     """The facts about a failed attempt that decide about the next one.
 
-    :param price: tokens that a retry costs while nobody waits.
-    :param delay: seconds to wait before such a retry.
+    :param delay: seconds to wait before a retry, while nobody waits in line.
     :param hint: seconds that the server asked for: an operation that waits is not let go before.
     :param throttled: the server asked for fewer requests.
     :param unresolved: the name of the service was not found.
@@ -108,7 +107,6 @@ class Failure(NamedTuple):
     :param uncounted: seconds that do not count as patience: a service that is up asked for them.
     """
 
-    price: float = 1.0
     delay: float = 0.0
     hint: float = 0.0
     throttled: bool = False
@@ -250,10 +248,12 @@ class Line:
         terms: Terms,
         failure: Failure,
         now: float,
+        price: float,
         renew: Callable[[], object],
     ) -> tuple[Standing, float | None] | Refused:
         """Count an attempt that failed.
 
+        :param price: tokens that a retry costs while nobody waits.
         :param renew: refills the bucket; called if the scope counts as new.
         :returns: its operation's standing now, and the seconds to wait before a retry that is paid for (None: it may
             only wait in line). Or that its attempts are used up.
@@ -276,13 +276,15 @@ class Line:
         if counted > terms.retries:
             return Refused(StopReason.MAX_ATTEMPTS)
         standing = standing._replace(counted=counted, successes=self.successes)
-        return standing, self._delay_of_payment(standing, terms, failure, now)
+        return standing, self._delay_of_payment(standing, terms, failure, price, now)
 
-    def _delay_of_payment(self, standing: Standing, terms: Terms, failure: Failure, now: float) -> float | None:
+    def _delay_of_payment(
+        self, standing: Standing, terms: Terms, failure: Failure, price: float, now: float
+    ) -> float | None:
         if self.waiters:
             return None
-        delay, most = failure.delay, terms.retries * failure.price
-        is_last = bool(standing.spent) and standing.spent + failure.price >= most
+        delay, most = failure.delay, terms.retries * price
+        is_last = bool(standing.spent) and standing.spent + price >= most
         if is_last and terms.patience < self.usual(now) and not failure.throttled:
             # No other operation of this client comes by during the wait, so its last retry bridges a restart by itself.
             delay = max(delay, LATE * terms.patience)

@@ -1,6 +1,7 @@
 """The machine (contract 2): one operation as a generator of steps, which is told what came of each.
 
-It knows no clock, no lock, no socket and no HTTP library: outcomes and answers tell the time. ::
+It knows no clock, no socket and no HTTP library, and never waits: outcomes and answers tell the time. The quota's steps
+are among its own, and take the quota's lock for an instant. ::
 
     [wait in the gates] -> Send -> judge --+-> Again -> Noted -> Pause --> [wait in the gates] -> ...
                                            +-> Stop --> Noted -> Pause --> the end
@@ -146,7 +147,7 @@ def operation(
             if first is None:
                 before, refused = yield from _let_in(gates(), before, progress.standing.began)
                 if refused is not None:
-                    context.quota.unsent(progress.standing)
+                    yield Ask(context.quota.unsent, (progress.standing,))
                     return Stop(refused.reason, refused.why)
                 outcome = yield Send(number + 1, before, headers)
             else:
@@ -275,9 +276,16 @@ def _pay(context: Context, again: Again, outcome: Outcome, reason: RetryReason, 
     throttled = reason.kind is ErrorKind.THROTTLING
     unresolved = outcome.error is not None and is_unresolved(outcome.error)
     is_cut = outcome.resend is not None and outcome.resend.is_cut
-    uncounted = delay.hint if throttled and delay.longest == inf else 0.0
-    facts = throttled, unresolved, is_cut, reason, again.verdict, uncounted
-    failure = Failure(1.0, again.delay, delay.hint, *facts)
+    failure = Failure(
+        delay=again.delay,
+        hint=delay.hint,
+        throttled=throttled,
+        unresolved=unresolved,
+        is_cut=is_cut,
+        reason=reason,
+        verdict=again.verdict,
+        uncounted=delay.hint if throttled and delay.longest == inf else 0.0,
+    )
     seen = yield from context.quota.pay(standing, terms, failure, outcome.ended)
     if isinstance(seen, Go):
         source = "patience" if seen.delay > again.delay else again.source
@@ -289,16 +297,16 @@ def _pay(context: Context, again: Again, outcome: Outcome, reason: RetryReason, 
     return Stop(*refusal(seen, terms, context.scope, waited), again.verdict, again.delay if waits else 0.0)
 
 
-def _is_last(context: Context, sent: int, attempts: int, *, is_free: bool) -> bool:
+def _is_last(context: Context, sent: int, retry: int, *, is_free: bool) -> bool:
     """Return True if no attempt may follow.
 
     :param sent: requests, against a cap.
-    :param attempts: those of them that count where there is no cap.
+    :param retry: the number of the retry that would follow, which counts where there is no cap.
     """
     terms = context.terms
     if terms.max_attempts is not None:
         return sent >= terms.max_attempts
-    return attempts > terms.retries and (is_free or not context.quota.counts_attempts or terms.patience <= 0)
+    return retry > terms.retries and (is_free or not context.quota.counts_attempts or terms.patience <= 0)
 
 
 def _asks_again(context: Context, reason: RetryReason, outcome: Outcome) -> bool:

@@ -228,7 +228,7 @@ class PayoffQuota:
         with self.lock:
             if failure.unresolved and not self._line.successes:
                 terms = terms._replace(patience=min(NAME_PATIENCE, terms.patience))
-            seen = self._line.failed(standing, terms, failure._replace(price=price), now, self.bucket.renew)
+            seen = self._line.failed(standing, terms, failure, now, price, self.bucket.renew)
         if isinstance(seen, Refused):
             return seen
         standing, delay = seen

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from ..classifiers.outcome import Fault, Outcome
-from ..clock import SYSTEM_CLOCK, Clock, drive
+from ..clock import SYSTEM_CLOCK, Clock, wait_in
 from ..config.retry_config import RetryConfig, RetryOptions
 from ..config.retry_options import NOTHING, OperationOptions, options_in_force
 from ..errors import RetryConfigError, RetryError, StopReason, TokenError
@@ -21,7 +21,7 @@ from .machine import Context, Progress, decide
 from .policy import Policy
 from .quota import RetryQuota, TokenBucketSnapshot
 from .scope import Scope, Scopes, quotas_of
-from .steps import Again, Stop
+from .steps import Again, Join, Stop
 
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ..classifiers.fold import Classification
     from .backoff import RetryBackoffStrategy
     from .port import Feature
+    from .steps import Steps
 
 
 @runtime_checkable
@@ -417,6 +418,22 @@ StandardRetryStrategy.own_methods = {
     "refresh_retry_token_for_retry": StandardRetryStrategy.refresh_retry_token_for_retry,
     "record_success": StandardRetryStrategy.record_success,
 }
+
+
+def drive(steps: Steps, clock: Clock) -> Any:
+    """Take the steps of a decision without a driver, and return its result: ask and wait, as they say.
+
+    :param steps: of a strategy's token, or of one that a program drives by hand.
+    """
+    answer: Any = None
+    try:
+        while True:
+            step = steps.send(answer)
+            answer = wait_in(step.place, clock) if isinstance(step, Join) else step.function(*step.arguments)  # type: ignore[union-attr]
+    except StopIteration as ended:
+        return ended.value
+    finally:
+        steps.close()
 
 
 class SimpleRetryStrategy(StandardRetryStrategy):

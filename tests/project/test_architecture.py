@@ -28,7 +28,7 @@ WAITS = {
     "clock.py": {"time.sleep", "clock.sleep", "condition.wait", "wait_on", "wait_in"},
     "core/driver.py": {"self.waits.sleep", "self._clock.sleep", "wait_in", "wait_on"},
     "core/held.py": {"mutex.acquire"},  # the lock of a pool of urllib3
-    "core/strategy.py": {"drive"},  # the papers' interface, without a driver
+    "core/strategy.py": {"drive", "wait_in"},  # the papers' interface, without a driver
     "features/redis.py": {"ask.is_over.wait", "self._changed.wait"},  # for its own thread, and that for questions
     "smithy/buckets.py": {"wait_in"},  # a bucket that is asked by hand
     "smithy/policy.py": {"clock.sleep"},  # around a block of code that is no HTTP

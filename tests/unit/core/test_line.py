@@ -31,7 +31,7 @@ class Scene:
     def fail(self, terms: Terms = PLAIN, standing: Standing | None = None, **facts: Any):
         """Fail one attempt, of a new operation unless its standing is given."""
         standing = Standing(self.now) if standing is None else standing
-        seen = self.line.failed(standing, terms, Failure(**facts), self.now, bool)
+        seen = self.line.failed(standing, terms, Failure(**facts), self.now, 1.0, bool)
         return seen if isinstance(seen, Refused) else seen[0]
 
     def join(self, terms: Terms = PLAIN, standing: Standing | None = None, *, earliest: float = 0.0):

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from requests_smithy_retry import ErrorKind, RetryQuota, RetryReason, StopReason, TokenBucketSnapshot
-from requests_smithy_retry.clock import drive
 from requests_smithy_retry.core.line import UNLIMITED, Failure, Go, Standing, Terms
 from requests_smithy_retry.core.payoff import LineSnapshot, PayoffQuota, PayoffTokenBucket
 from requests_smithy_retry.core.steps import Refused
+from requests_smithy_retry.core.strategy import drive
 from requests_smithy_retry.testing import FakeClock
 from tests.unit.core.director import Director
 

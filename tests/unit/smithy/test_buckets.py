@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from requests_smithy_retry import ErrorKind, RetryReason, TokenBucket
 from requests_smithy_retry.checks import safe_repr
-from requests_smithy_retry.clock import drive
 from requests_smithy_retry.core.line import Failure, Standing, Terms
+from requests_smithy_retry.core.strategy import drive
 from requests_smithy_retry.smithy.buckets import PlaceAtBucket, PricedQuota
 from requests_smithy_retry.testing import FakeClock
 
