@@ -1,4 +1,4 @@
-"""A dropped session leaves nothing open, without the help of the garbage collector (contract 14.1)."""
+"""A dropped session leaves nothing open, without the help of the garbage collector (contract 14.1; 11.5 on PyPy)."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import urllib3.util.connection
 from requests_smithy_retry import RetryAdapter, RetryListener
 from requests_smithy_retry.testing import FakeClock
 from tests.faults import CutBody, CutHead, FaultServer, Reply, ResetAfterRequest
+from tests.support import let_go
 
 pytestmark = pytest.mark.untraced
 
@@ -80,6 +81,7 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> list[weakref.ref[socket.sock
 
 def still_open(connections: list[weakref.ref[socket.socket]]) -> int:
     """Count the open ones."""
+    let_go()
     return sum((sock := reference()) is not None and sock.fileno() >= 0 for reference in connections)
 
 
@@ -102,6 +104,7 @@ def is_kept(make: Callable[[], requests.Session], script: str) -> bool:
         reference = weakref.ref(session.get_adapter(server.url))
         get(server.url)(session)
         del session
+        let_go()
         return reference() is not None
 
 

@@ -16,6 +16,7 @@ from requests_smithy_retry.features import rate_limits
 from requests_smithy_retry.features.rate_limits import Users
 from requests_smithy_retry.features.rate_limits.announced import Announced
 from requests_smithy_retry.features.rate_limits.limits import Limits, Pass, Turn
+from tests.support import let_go
 
 
 class Told(NamedTuple):
@@ -241,6 +242,7 @@ def test_a_pass_that_nobody_keeps_counts_no_more() -> None:
     passed = enter(limits, 0)
     assert (7, False) == (opens(limits, 1), limits.is_spare)
     del passed
+    let_go()
     assert (1, True) == (opens(limits, 1), limits.is_spare)
 
 
@@ -291,6 +293,7 @@ def test_so_many_users_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     users.made(b"d")
     assert ([b"a", b"c", b"d"], False) == ([*users.known], users.is_spare(0))
     del passed, other
+    let_go()
     assert users.is_spare(0)
     users.forget(0)
     assert {} == users.known

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -122,7 +123,8 @@ def test_any_strategy_goes_with_metrics(kind: str) -> None:
     strategy = Equal() if kind == "no hash" else Three()
     levels.observe(operation(strategy))
     levels.observe(operation(strategy))
-    assert levels.read() == ({"a": 7} if kind == "no hash" else {})
+    is_shown = kind == "no hash" or sys.implementation.name == "pypy"  # there slots rule out no weak reference
+    assert levels.read() == ({"a": 7} if is_shown else {})
 
 
 def test_levels_are_bounded_and_forgotten() -> None:

@@ -13,6 +13,7 @@ import pytest
 import requests
 
 from requests_smithy_retry import RetryAdapter
+from tests.support import let_go
 
 LINUX = Path("/proc/self/fd").exists()
 
@@ -45,8 +46,10 @@ def sockets() -> int:
 @contextlib.contextmanager
 def nothing_left() -> Iterator[None]:
     """Fail if more sockets or threads are there at the end than there were."""
+    let_go()
     before = sockets(), threading.active_count()
     yield
+    let_go()
     after = sockets(), threading.active_count()
     if after > before or after[1] > before[1]:
         pytest.fail(f"sockets and threads: {before} before, {after} after")

@@ -10,7 +10,6 @@ import socket
 import struct
 import threading
 import time
-import tracemalloc
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -60,6 +59,7 @@ BIG = b"0123456789abcdef" * 10_000
 def test_a_discarded_response_costs_little(behaviour: Any) -> None:
     """The retry follows soon, however long the body of the failure would be."""
     with FaultServer([behaviour]) as server, session() as made:
+        tracemalloc = pytest.importorskip("tracemalloc")  # PyPy has none
         tracemalloc.start()
         began = time.monotonic()
         try:
