@@ -15,6 +15,7 @@ from requests_smithy_retry.core.line import Failure, Standing, Terms
 from requests_smithy_retry.core.steps import Join, Refused
 from requests_smithy_retry.smithy.buckets import Loan, PricedQuota
 from requests_smithy_retry.testing import FakeClock
+from tests.support import let_go
 from tests.unit.core.director import GIVE_UP, PAUSE, Director
 from tests.unit.core.test_strategy import Safe, in_context, refresh
 
@@ -293,4 +294,5 @@ def test_tokens_that_an_interrupted_operation_has_not_got_yet_are_written_off():
     assert (True, False) == (bool(answer), bucket.acquire(20, deadline=0.0))
     steps.close()
     del answer
+    let_go()
     assert not bucket.may_come(20, None)
