@@ -361,7 +361,7 @@ class World:
                 task.interrupt = later
                 tasks._arm(task)
             self._read(call)
-        left = this_thread.deadline, this_thread.plain, tuple(this_thread.tried)
+        left = this_thread.deadline, this_thread.retries_off, tuple(this_thread.tried)
         if left != (None, False, ()):
             self.report(f"left: the thread of operation {call.number} has {left}")
 

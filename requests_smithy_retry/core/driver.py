@@ -14,10 +14,9 @@ from requests.adapters import HTTPAdapter
 from ..classifiers.outcome import Outcome
 from ..classifiers.transport_faults import forget_frames, is_request_fault, never_left
 from ..clock import Clock, wait_in, wait_on
-from ..config.options import UNSET
 from ..config.retry_config import RetryConfig
 from ..config.retry_options import NOTHING, OperationOptions, current_options, options_in_force
-from ..errors import RetryConfigError, StopReason
+from ..errors import StopReason
 from ..interruptions import is_interruption
 from ..observing.events import ObservedOperation
 from ..observing.history import RetryHistory, attach, given_up, pieces_of
@@ -78,12 +77,12 @@ class Driver(HTTPAdapter):
         if current_options.get() is not None:
             options = options_in_force() or NOTHING
             # If this thread's attempt is a plain one, options are in force, even if they are empty.
-            if this_thread.plain or options.enabled is False:
+            if this_thread.retries_off or options.enabled is False:
                 return self._send_plainly(request, stream, timeout, how, is_enabled=options.enabled is not False)
         if not plan.config.enabled:
             return self._send_plainly(request, stream, timeout, how, is_enabled=False)
         call = self._call(plan, request, stream, timeout, how, options)
-        held, scope, has_begun = Held(stream, call.limits), self._scope(plan, request), False
+        held, scope, has_begun = Held(stream, call.time_limits), self._scope(plan, request), False
         try:
             if plan.begins_at_once and self._begins_at_once(plan, call, scope):
                 observed = call.observed
@@ -95,8 +94,8 @@ class Driver(HTTPAdapter):
             self._break_off(call, held, stopped)
             raise
         finally:
-            if call.limits is not None:
-                this_thread.deadline = call.limits.outer
+            if call.time_limits is not None:
+                this_thread.deadline = call.time_limits.outer
             # An error's traceback refers to this frame; a response in it would keep the idle connections of its pool.
             del call, held, request
 
@@ -152,7 +151,7 @@ class Driver(HTTPAdapter):
         """
         held.started = scope.used_at = self.clock.now()
         this_thread.connecting = this_thread.peer = None
-        limits, outer, is_success = call.limits, this_thread.sender, False
+        limits, outer, is_success = call.time_limits, this_thread.sender, False
         try:
             this_thread.sender = self
             allowed = call.timeout if limits is None else limits.begin(call.timeout)
@@ -175,43 +174,18 @@ class Driver(HTTPAdapter):
             del request, call  # an error's traceback refers to this frame
         return is_success
 
-    # For the feature that knows the ``Retry`` of urllib3, in place of which nothing is done here.
-
     def _fill_retries(self, response: Response, recorder: Recorder | None = None) -> None:
-        """Have a response refer to the attempts before it, where tools look for those of urllib3 (contract 11.2)."""
+        """Have a response refer to the attempts before it, where tools look for those of urllib3 (contract 11.2).
 
-    def _with_max_retries(
-        self,
-        config: RetryConfig,
-        value: Any,
-        strategy: RetryStrategy | None,
-        options: dict[str, Any],
-    ) -> tuple[RetryConfig, Any]:
-        """Return a config with what the argument ``max_retries`` asks for, and what :meth:`_show_given` needs of it."""
-        if value is not UNSET:
-            raise RetryConfigError("max_retries", value, "code", "max_attempts is allowed in its place")
-        return config, None
-
-    def _show_given(self, given: Any) -> None:
-        """Show the ``max_retries`` that was given."""
-
-    def _forget_shown(self) -> None:
-        """Show none that was given."""
-
-    def _own_listeners(self) -> tuple[Any, ...]:
-        """Return further listeners."""
-        return ()
-
-    def _policy(self) -> dict[str, Any]:
-        """Return further attributes that make up the policy."""
-        return {}
+        Nothing is done here: that is the part of the feature on which the adapter is built, if it is there.
+        """
 
     def _hand_over_at_once(self, call: Call, scope: Scope, held: Held) -> Response:
         """Return the success of a first attempt."""
         response, observed, started = held.response, call.observed, held.started
         assert response is not None
-        if call.limits is not None and call.stream:
-            call.limits.lift(response)
+        if call.time_limits is not None and call.stream:
+            call.time_limits.lift(response)
         if observed is not None:
             observed.succeeded_at_once(response, started)
         now = self.clock.now()
@@ -246,22 +220,22 @@ class Driver(HTTPAdapter):
         :param is_enabled: this adapter is not switched off, only the one that is sending in this thread, whose body
             sends a request of its own: it is sent as ever.
         """
-        outer, options = (this_thread.plain, this_thread.sender), current_options.get()
+        outer, options = (this_thread.retries_off, this_thread.sender), current_options.get()
         # An adapter looks closer where options are in force, even empty ones, and then sees that another one is plain.
         try:
-            this_thread.plain = not is_enabled
+            this_thread.retries_off = not is_enabled
             this_thread.sender = None if is_enabled else self
             current_options.set(options or NOTHING)
             send = self.send if is_enabled else super().send
             response = send(request, stream=stream, timeout=timeout, **how)
         finally:
             # First: a call might be interrupted by a signal's handler.
-            this_thread.plain, this_thread.sender = outer
+            this_thread.retries_off, this_thread.sender = outer
             this_thread.connecting = False
             current_options.set(options)
         original = getattr(response.raw, "_original_response", None)
         if not is_enabled and isinstance(original, CheckedResponse):
-            original.plain = True  # its body is read later
+            original.retries_off = True  # its body is read later
         return response
 
     def _break_off(self, call: Call, held: Held, stopped: BaseException) -> None:
@@ -291,8 +265,8 @@ class Driver(HTTPAdapter):
         plan, outer = self.plan, (this_thread.deadline, this_thread.connecting, this_thread.peer)
         again = self._call(plan, request, True, call.timeout, call.how, call.options)
         # A body in its reader's hands has time of its own; any other one has that of its attempt.
-        limits = again.limits if call.stream else call.limits
-        again = again._replace(receives=receives, limits=limits, data=call.data)
+        limits = again.time_limits if call.stream else call.time_limits
+        again = again._replace(receives=receives, time_limits=limits, data=call.data)
         held = Held(True, limits)
         held.started, held.error, held.brought = self.clock.now(), error, brought
         try:
@@ -432,8 +406,8 @@ class _Operation:
         """
         held, call, clock, peer = self.held, self.call, self.driver.clock, this_thread.peer
         error, is_success, sent_body = held.error, held.is_success, self.facts.body
-        if call.limits is not None:
-            this_thread.deadline = call.limits.outer
+        if call.time_limits is not None:
+            this_thread.deadline = call.time_limits.outer
         is_judged = not is_success or self.plan.policy.sees_successes or call.options.sees_successes
         outcome = self.outcome = Outcome(
             error=error,
@@ -610,7 +584,7 @@ class _Waits:
 
     def sleep(self, seconds: float) -> None:
         """Wait, by the end of the call at the latest."""
-        limits = self._call.limits
+        limits = self._call.time_limits
         left = seconds if limits is None else limits.at_most(seconds)
         while left > 0:
             part = self.begin(left, self.what)

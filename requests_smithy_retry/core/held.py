@@ -64,11 +64,11 @@ class Held:
 
     def __init__(self, is_streamed: bool, limits: TimeLimits | None) -> None:
         self.is_streamed: bool = is_streamed
-        self.limits: TimeLimits | None = limits
+        self.time_limits: TimeLimits | None = limits
 
     def begin_again(self) -> None:
         """Be ready for the next attempt."""
-        self.__dict__ = {"is_streamed": self.is_streamed, "limits": self.limits}
+        self.__dict__ = {"is_streamed": self.is_streamed, "time_limits": self.time_limits}
 
     def examine(self, request: PreparedRequest) -> None:
         """Name the error as ``requests`` does, and look at as much of a failed body as is at hand."""
@@ -92,7 +92,7 @@ class Held:
     def _named(self, error: Exception, request: PreparedRequest) -> Exception:
         if isinstance(error, BodyChanged):
             return requests.exceptions.UnrewindableBodyError(str(error), request=request)
-        named = error if self.limits is None else self.limits.translated(error, request)
+        named = error if self.time_limits is None else self.time_limits.translated(error, request)
         return named if self.response is None else as_body_failure(named, request)
 
     def _look(self, response: Response) -> bool:
@@ -158,7 +158,7 @@ class Held:
 
     def _in_time(self) -> AbstractContextManager[None]:
         """Bound reads by the end of the attempt, also once it is over."""
-        return IN_ANY_TIME if self.limits is None else this_thread.under(self.limits.bound)
+        return IN_ANY_TIME if self.time_limits is None else this_thread.under(self.time_limits.bound)
 
     def _outlives_connection(self, response: Response) -> bool:
         """Return True if the whole body is there once the connection is let go; an unread one is looked at for it."""
@@ -182,8 +182,8 @@ class Held:
             return
         if self.error is not None or (raises and not self._is_read_out(response)):
             self.close()
-        elif self.limits is not None and self.is_streamed:
-            self.limits.lift(response)
+        elif self.time_limits is not None and self.is_streamed:
+            self.time_limits.lift(response)
 
     def _is_read_out(self, response: Response) -> bool:
         """Read the body, unless it is wanted unread and is neither short nor there; return True if it is read."""

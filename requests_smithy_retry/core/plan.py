@@ -32,7 +32,7 @@ class Call(NamedTuple):
     :param timeout: the caller's, or else that of the option.
     :param how: the other arguments of ``send``.
     :param options: of the ``retry_options`` blocks around it.
-    :param limits: its bounds of time, or None.
+    :param time_limits: its bounds of time, or None.
     :param observed: the call as listeners see it, or None.
     :param data: the features' own state of this call.
     :param receives: goes on with a body that broke off, by a response of which nothing was read.
@@ -44,7 +44,7 @@ class Call(NamedTuple):
     timeout: Any
     how: dict[str, Any]
     options: OperationOptions
-    limits: TimeLimits | None
+    time_limits: TimeLimits | None
     observed: ObservedOperation | None
     data: dict[str, Any]
     receives: Callable[[Response], object] | None = None
@@ -52,12 +52,12 @@ class Call(NamedTuple):
     @property
     def allowed(self) -> float | None:
         """The read time-out of the last attempt, in seconds; None for no limit."""
-        return read_part(self.timeout if self.limits is None else self.limits.allowed)
+        return read_part(self.timeout if self.time_limits is None else self.time_limits.allowed)
 
     @property
     def deadline(self) -> float | None:
         """The moment on the adapter's clock by which any wait must end; None for no limit."""
-        return None if self.limits is None or self.limits.deadline is None else self.limits.deadline.at
+        return None if self.time_limits is None or self.time_limits.deadline is None else self.time_limits.deadline.at
 
 
 class Plan(NamedTuple):

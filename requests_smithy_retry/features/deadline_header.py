@@ -45,7 +45,7 @@ class DeadlineHeader(Feature):
 
     def gate(self, call: Call, scope: Scope) -> Floor | None:
         """Return the floor of a call that has a deadline, and keep that for the header."""
-        deadline = None if call.limits is None else call.limits.deadline
+        deadline = None if call.time_limits is None else call.time_limits.deadline
         if deadline is None:
             return None
         assert call.observed is not None  # it is a listener, too

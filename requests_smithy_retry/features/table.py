@@ -37,6 +37,8 @@ SENDING: dict[str, Callable[[RetryConfig], object]] = {
     "digest": lambda _: True,
 }
 """The others: a strategy that is driven by hand does without them."""
+BRINGS = {"rate_limits": "pacing", "resume": "resume", "renewal": "on_unauthorized", "max_wait": "max_wait"}
+"""The options that only these features read: given without the feature, they are refused."""
 
 
 def found(name: str) -> Any:
@@ -61,8 +63,12 @@ def judging_features(config: RetryConfig, clock: Clock = SYSTEM_CLOCK) -> tuple[
 
 
 def _made(table: dict[str, Callable[[RetryConfig], object]], config: RetryConfig, clock: Clock) -> tuple[Feature, ...]:
-    modules = [found(name) for name, is_wanted in table.items() if is_wanted(config)]
-    return tuple(module.feature(config, clock) for module in modules if module is not None)
+    modules = {name: found(name) for name, is_wanted in table.items() if is_wanted(config)}
+    for name, module in modules.items():
+        option = BRINGS.get(name, "")
+        if module is None and config.is_given(option) and getattr(config, option) not in (None, False, "off"):
+            raise RetryConfigError(option, getattr(config, option), config.source(option), "it was deleted")
+    return tuple(module.feature(config, clock) for module in modules.values() if module is not None)
 
 
 def quota_maker(quota: Any, config: RetryConfig, clock: Clock) -> MakeQuota:

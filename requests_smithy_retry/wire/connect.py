@@ -57,7 +57,7 @@ class Connect:
         is_first = this_thread.connecting is None
         if is_first:
             this_thread.connecting, this_thread.peer, this_thread.answer = True, None, 0
-        if this_thread.plain and this_thread.deadline is None:
+        if this_thread.retries_off and this_thread.deadline is None:
             type(connection).connect(connection)
         else:
             connection._new_conn = self._open

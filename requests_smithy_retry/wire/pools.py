@@ -54,7 +54,7 @@ def is_done_with(connection: Any, now: float) -> bool:
     if peer is not None and has_others and peer.memory.is_avoided(peer.origin, peer.address, peer.addresses, tried):
         return True
     since = getattr(connection, "idle_since", None)
-    if since is None or now - since < LEAST_IDLE or this_thread.plain:
+    if since is None or now - since < LEAST_IDLE or this_thread.retries_off:
         return False
     return now - since >= most_idle(connection)  # type: ignore[no-any-return]
 
@@ -93,7 +93,7 @@ def prepare(connection: Any, memory: NoMemory | None = None, *, probes: bool = F
         connection.connect = Connect(connection, memory or PreparingPool.addresses)
         connection.response_class = RESPONSE_CLASS
         prepare_tunnel(connection)
-        if probes and not this_thread.plain:
+        if probes and not this_thread.retries_off:
             # What the connection's own options say of it comes later, and wins.
             connection.socket_options = [*keep_alive_options(), *(connection.socket_options or ())]
     return connection

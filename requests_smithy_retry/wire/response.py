@@ -166,7 +166,7 @@ class CheckedResponse(http.client.HTTPResponse):
     fp: Any
     headers: http.client.HTTPMessage
     length: int | None
-    plain = False
+    retries_off = False
     """True while retries are switched off."""
     had_chunk: bool = False
     """True once a chunk was not empty."""
@@ -190,14 +190,14 @@ class CheckedResponse(http.client.HTTPResponse):
         :raises InvalidHeader: for an invalid Content-Length, or one beside chunks (RFC 9112 6.3).
         """
         _begin(self)
-        if not self.length and not this_thread.plain:
+        if not self.length and not this_thread.retries_off:
             self._check_head()
 
     def _read_status(self) -> tuple[str, int, str]:
         """Read a status, past interim responses; ``begin`` itself would read past any number of 100, and no other."""
         read: tuple[str, int, str] = _read_status(self)
         interim = 0
-        while read[1] < 200 and read[1] != 101 and not this_thread.plain:
+        while read[1] < 200 and read[1] != 101 and not this_thread.retries_off:
             interim += 1
             if interim > MOST_INTERIM:
                 raise http.client.HTTPException(f"got more than {MOST_INTERIM} interim responses")
@@ -246,7 +246,7 @@ class _ReadsToLength(CheckedResponse):
 
     def read(self, amt: int | None = None) -> bytes:
         data = super().read(amt)
-        if not data and amt and self.length and not self.plain:
+        if not data and amt and self.length and not self.retries_off:
             raise http.client.IncompleteRead(b"", self.length)
         return data
 

@@ -102,7 +102,7 @@ class AttemptState(threading.local):
     sender: object = None
     """The adapter whose attempt it is: what is beneath it sees no retries of ours."""
 
-    plain = False
+    retries_off = False
     """True while retries are off: heads and bodies are read as a plain ``HTTPAdapter`` reads them (contract 10.2)."""
 
     def seconds(self, usual: float | None) -> float | None:

@@ -25,7 +25,7 @@ KIT = ("testing/", "cli", "__main__")
 SENDS = {"core/driver.py": {"super().send", "send"}}
 """The one place that sends, outside ``wire/``, which hands bytes to a connection."""
 WAITS = {
-    "clock.py": {"time.sleep", "clock.sleep", "condition.wait", "wait_on", "wait_in"},
+    "clock.py": {"time.sleep", "clock.sleep", "condition.wait", "wait_on"},
     "core/driver.py": {"self.waits.sleep", "self._clock.sleep", "wait_in", "wait_on"},
     "core/held.py": {"mutex.acquire"},  # the lock of a pool of urllib3
     "core/strategy.py": {"drive", "wait_in"},  # the papers' interface, without a driver

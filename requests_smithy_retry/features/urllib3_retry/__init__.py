@@ -119,7 +119,7 @@ class MaxRetries(Driver):
     def _policy(self) -> dict[str, Any]:
         self._heed_changes()
         shown = {} if self._shown is None else {"_shown": self._shown.copied()}
-        return {**super()._policy(), "_is_shared": self._is_shared, **shown}
+        return {"_is_shared": self._is_shared, **shown}
 
     def _options_as_shown(self) -> ShownRetry:
         strategy: Any = self._strategy

@@ -77,8 +77,8 @@ def test_no_interruption_leaves_a_mark_on_its_thread(options: dict[str, Any], sc
             return len(calls) > number
 
         was_interrupted = interrupted_at(chosen, functools.partial(send, adapter))
-        left = this_thread.deadline, this_thread.plain, this_thread.connecting
-        this_thread.deadline, this_thread.plain = None, False
+        left = this_thread.deadline, this_thread.retries_off, this_thread.connecting
+        this_thread.deadline, this_thread.retries_off = None, False
         assert (None, False) == left[:2], f"interrupted at call {number}"
         if not was_interrupted:
             return

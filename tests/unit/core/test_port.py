@@ -8,8 +8,8 @@ import pytest
 
 from requests_smithy_retry import RetryConfig, RetryConfigError
 from requests_smithy_retry.config.options import UNSET
-from requests_smithy_retry.core.driver import Driver
 from requests_smithy_retry.core.port import HOOKS, Feature, hooked
+from requests_smithy_retry.features.adapter_base import WithoutMaxRetries
 
 NOBODY: Any = None
 
@@ -30,7 +30,7 @@ def test_a_feature_adds_nothing_of_itself() -> None:
 
 def test_a_driver_knows_no_retry_of_urllib3() -> None:
     """Where the feature of ``max_retries`` was deleted, the argument is refused, and nothing is shown."""
-    driver, config = object.__new__(Driver), RetryConfig()
+    driver, config = object.__new__(WithoutMaxRetries), RetryConfig()
     driver.plan = NOBODY
     assert (config, None) == driver._with_max_retries(config, UNSET, None, {})
     assert (None, (), {}) == (driver._plan_now(), driver._own_listeners(), driver._policy())
