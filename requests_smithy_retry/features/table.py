@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 from ..clock import SYSTEM_CLOCK, Clock
 from ..core.strategy import StandardRetryStrategy
 from ..errors import RetryConfigError
-from ..wire.state import NoMemory
 
 if TYPE_CHECKING:
     from ..config.retry_config import RetryConfig
     from ..core.port import Feature
     from ..core.scope import MakeQuota
+    from ..wire.state import NoMemory
 
 JUDGING: dict[str, Callable[[RetryConfig], object]] = {
     "..smithy.aws": lambda _: True,
@@ -103,6 +103,8 @@ def strategy_for(config: RetryConfig, clock: Clock = SYSTEM_CLOCK) -> StandardRe
 
 def address_memory(clock: Clock) -> NoMemory:
     """Return a new memory of addresses that fail."""
+    from ..wire.state import NoMemory  # with urllib3, which a program under `run` may never need
+
     module = found("addresses")
     made: NoMemory = NoMemory(clock) if module is None else module.AddressMemory(clock)
     return made

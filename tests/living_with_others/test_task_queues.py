@@ -33,7 +33,7 @@ def service() -> Iterator[FaultServer]:
 
 def recipe(words: str) -> dict[str, Any]:
     """Run the first block of the page, and the one with some words in it."""
-    space: dict[str, Any] = {"__name__": "page"}
+    space: dict[str, Any] = {"__name__": "recipe"}  # for Celery, tasks of one module and name are one: no other test's
     blocks = blocks_of(PAGE)
     for block in dict.fromkeys([blocks[0], *(block for block in blocks if words in block)]):
         exec(compile(block, PAGE.name, "exec"), space)
