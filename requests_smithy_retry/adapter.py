@@ -132,7 +132,7 @@ class RetryAdapter(AdapterBase):
 
     def _make_plan(self) -> None:
         config = self.retry_config
-        items = listeners_of(config, (*config.listeners, *self._own_listeners()))
+        items = listeners_of(config, config.listeners)
         self.listeners: Any = Listeners(items) if items else None
         is_ours = getattr(self.scope_of, "__func__", None) is RetryAdapter.scope_of
         self.plan: Plan = Plan.of(

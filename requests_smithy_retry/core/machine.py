@@ -48,7 +48,7 @@ class Progress(NamedTuple):
     :param retries: attempts so far without the first, since it last made progress.
     :param free: attempts that count against no cap, because a body came further by then.
     :param backoff: the computed delay of the last retry, for decorrelated jitter; None before the first.
-    :param failures: by the kinds of a urllib3 ``Retry``; counted for a translated one alone.
+    :param failures: as a translated urllib3 ``Retry`` counts them; empty for any other policy.
     """
 
     standing: Standing
@@ -241,13 +241,13 @@ def _decide_retry(
         progress, retry = Progress(Standing(progress.standing.began), free=outcome.attempt - 1), 1
     asks_again = _asks_again(context, reason, outcome)
     is_free = _is_free(context, reason, outcome, asks_again=asks_again)
-    if _is_last(context, max(retry, outcome.attempt - progress.free), retry, is_free=is_free):
-        return Stop(StopReason.MAX_ATTEMPTS, StopReason.MAX_ATTEMPTS.value, verdict)
-    failures = progress.failures
+    failures, exceeded = progress.failures, None
     if policy.counts is not None:
         failures, exceeded = policy.counts(failures, outcome)
-        if exceeded is not None:
-            return Stop(StopReason.MAX_ATTEMPTS, exceeded, verdict)
+    if _is_last(context, max(retry, outcome.attempt - progress.free), retry, is_free=is_free):
+        exceeded = StopReason.MAX_ATTEMPTS.value
+    if exceeded is not None:
+        return Stop(StopReason.MAX_ATTEMPTS, exceeded, verdict)
     delay = policy.delay(reason, outcome, options, retry, progress.backoff)
     if isinstance(delay, TooLong):
         return Stop(StopReason.HINT_TOO_LONG, _too_long(delay.hint, delay.why, outcome), verdict)

@@ -40,10 +40,6 @@ class WithoutMaxRetries(Driver):
     def _forget_shown(self) -> None:
         """Show none that was given."""
 
-    def _own_listeners(self) -> tuple[Any, ...]:
-        """Return further listeners."""
-        return ()
-
     def _policy(self) -> dict[str, Any]:
         """Return further attributes that make up the policy."""
         return {}

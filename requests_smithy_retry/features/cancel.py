@@ -1,4 +1,4 @@
-"""Waits that a program ends (contract 8.8): a set ``threading.Event``, as by the handler of SIGTERM."""
+"""Waits that a program ends (contract 8.9): a set ``threading.Event``, as by the handler of SIGTERM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``retry_options(cancel=event)``: a set event ends any wait with ``RetryCancelled`` (contract 8.8)."""
+"""``retry_options(cancel=event)``: a set event ends any wait with ``RetryCancelled`` (contract 8.9)."""
 
 from __future__ import annotations
 

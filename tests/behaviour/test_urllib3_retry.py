@@ -241,9 +241,9 @@ def test_a_subclass_with_its_own_methods_is_refused() -> None:
         RetryAdapter(max_retries=counting)
     assert str(caught.value) == (
         f"max_retries={counting!r} (from code): a urllib3 Retry that overrides no method is allowed, but for an "
-        "increment that calls super().increment and raises nothing itself, and Counting overrides increment: what they "
-        "decide cannot be translated. Write a classifier (classifiers=...), a backoff strategy or a retry strategy "
-        "instead, and give max_attempts"
+        "increment that calls super().increment, raises nothing itself and sets at most counts, and Counting overrides "
+        "increment: what they decide cannot be translated. Write a classifier (classifiers=...), a backoff strategy or "
+        "a retry strategy instead, and give max_attempts"
     )
     retry: Any = Retry(3)
     retry.get_backoff_time = lambda: 1

@@ -18,8 +18,8 @@ from ...core.plan import Plan
 from ...core.strategy import RetryStrategy, StandardRetryStrategy
 from ...errors import RetryConfigError
 from ...wire.state import this_thread
-from .shown import INNER_RETRY, OwnIncrement, ShownRetry, refuse_own_max_retries, translate, with_translated
-from .translation import SOURCE, TRANSLATED, OptionsRetry, changed_options, own_methods
+from .shown import INNER_RETRY, ShownRetry, refuse_own_max_retries, translate, with_translated
+from .translation import SOURCE, TRANSLATED, OptionsRetry, changed_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,11 +54,6 @@ class MaxRetries(Driver):
     def _show_given(self, given: ShownRetry | None) -> None:
         if given is not None:
             self._show(given)
-
-    def _own_listeners(self) -> tuple[Any, ...]:
-        if self._shown is None or "increment" not in own_methods(self._shown.retry):
-            return ()
-        return (OwnIncrement(self._shown.retry),)
 
     def _show(self, shown: ShownRetry | None) -> None:
         """Let ``max_retries`` return this ``Retry``, whose changes take effect; None: one that is made on demand."""

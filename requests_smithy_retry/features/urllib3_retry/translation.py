@@ -16,6 +16,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import urllib3.exceptions as uex
+from urllib3 import connection_from_url
+from urllib3.response import HTTPResponse
 from urllib3.util.retry import Retry
 
 from ...classifiers.actions import NO_ACTION, RetryAction
@@ -88,6 +90,39 @@ class Urllib3Rules:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class OwnIncrement(Urllib3Rules):
+    """The rules of a subclass with an ``increment`` of its own, which is called after each failure.
+
+    An operation begins with the given ``Retry`` and goes on with the one that ``increment`` returned, whose counts are
+    in force, too. What it raises as urllib3 does ends the operation; any other exception reaches the caller.
+    """
+
+    retry: Retry = Retry.DEFAULT
+
+    def counted(self, failures: tuple[Any, ...], outcome: Outcome) -> tuple[tuple[Any, ...], str | None]:
+        """Call ``increment`` of the latest ``Retry``, the only one that ``failures`` has."""
+        latest: Retry = failures[0] if failures else self.retry
+        try:
+            return (latest.increment(*_arguments(outcome)),), None
+        except uex.HTTPError as error:
+            return failures, f"{type(latest).__name__}.increment raised {type(error).__name__}"
+
+
+def _arguments(outcome: Outcome) -> tuple[Any, ...]:
+    """Return what urllib3 gives to ``increment``."""
+    request, response = outcome.request, getattr(outcome.response, "raw", None)
+    response = response if isinstance(response, HTTPResponse) else None
+    found = () if outcome.error is None else causes(outcome.error)
+    known = (each for each in found if isinstance(each, uex.HTTPError) and not isinstance(each, uex.MaxRetryError))
+    error: Any = next(known, outcome.error)
+    # Not the error's property of that name, which urllib3 warns of.
+    pool = getattr(response, "_pool", None) if error is None else vars(error).get("pool")
+    assert request is not None
+    pool = pool or connection_from_url(str(request.url))
+    return request.method, request.path_url, response, error, pool, getattr(error, "__traceback__", None)
+
+
 def kind_of(outcome: Outcome) -> FailureKind:
     """Return the kind of failure that urllib3 would count an outcome as."""
     if outcome.error is None:
@@ -149,10 +184,10 @@ def translate_retry(retry: Retry) -> dict[str, Any]:
     found = overridden(retry)
     if found:
         allowed = (
-            "a urllib3 Retry that overrides no method is allowed, but for an increment that calls super().increment "
-            f"and raises nothing itself, and {type(retry).__name__} overrides {', '.join(found)}: what they decide "
-            "cannot be translated. Write a classifier (classifiers=...), a backoff strategy or a retry strategy "
-            "instead, and give max_attempts"
+            "a urllib3 Retry that overrides no method is allowed, but for an increment that calls super().increment, "
+            f"raises nothing itself and sets at most counts, and {type(retry).__name__} overrides {', '.join(found)}: "
+            "what they decide cannot be translated. Write a classifier (classifiers=...), a backoff strategy or a "
+            "retry strategy instead, and give max_attempts"
         )
         raise RetryConfigError(SOURCE, retry, "code", allowed)
     dropped = not_honoured(retry)
@@ -161,7 +196,8 @@ def translate_retry(retry: Retry) -> dict[str, Any]:
     if isinstance(retry, OptionsRetry):
         return retry.asked_for()
     # The default of HTTPAdapter itself retries nothing and raises for no status.
-    return {"max_attempts": 1} if retry.total == 0 and not retry.status_forcelist else _options_of(retry)
+    is_default = retry.total == 0 and not retry.status_forcelist and not own_methods(retry)
+    return {"max_attempts": 1} if is_default else _options_of(retry)
 
 
 def _options_of(retry: Retry) -> dict[str, Any]:
@@ -171,18 +207,21 @@ def _options_of(retry: Retry) -> dict[str, Any]:
     if total is None and len(limits) == len(counts):
         total = sum(most for _, most in limits)
     heeds = retry.total and retry.respect_retry_after_header  # without a total, urllib3 retries none of them
+    rules = Urllib3Rules(
+        limits=limits,
+        respect_retry_after=bool(retry.respect_retry_after_header),
+        backoff_jitter=float(getattr(retry, "backoff_jitter", 0.0)),
+        hinted_status_codes=frozenset(retry.RETRY_AFTER_STATUS_CODES if heeds else ()),
+    )
+    if "increment" in own_methods(retry):
+        rules = OwnIncrement(**{each.name: getattr(rules, each.name) for each in fields(rules)}, retry=retry)
     options: dict[str, Any] = {
         "max_attempts": UNLIMITED if total is None else total + 1,
         "retry_status_codes": _statuses(retry),
         "allowed_methods": _methods(retry),
         "strict_methods": True,
         "raise_on_status": bool(retry.raise_on_status),
-        "rules": Urllib3Rules(
-            limits=limits,
-            respect_retry_after=bool(retry.respect_retry_after_header),
-            backoff_jitter=float(getattr(retry, "backoff_jitter", 0.0)),
-            hinted_status_codes=frozenset(retry.RETRY_AFTER_STATUS_CODES if heeds else ()),
-        ),
+        "rules": rules,
     }
     longest_hint = getattr(retry, "retry_after_max", None)
     if longest_hint not in (None, getattr(Retry, "DEFAULT_RETRY_AFTER_MAX", None)):  # six hours are no user's choice
@@ -223,19 +262,26 @@ def own_methods(retry: Retry) -> list[str]:
 
 
 def _only_adds(retry: Retry) -> bool:
-    """Return True if each ``increment`` of a ``Retry`` calls the one of the class above, and raises nothing itself."""
+    """Return True if each ``increment`` of a ``Retry`` calls the one of the class above, and neither raises by itself
+    nor sets anything but a count, by which the rules go on.
+    """
     if "increment" in vars(retry):
         return False
     import dis  # few have such a method
 
-    above = type(retry).__mro__
+    above, settings = (
+        type(retry).__mro__,
+        {*vars(Retry(0)), *vars(Retry)} - {"total", *(kind.value for kind in FailureKind)},
+    )
     for method in (vars(kind)["increment"] for kind in above[: above.index(Retry)] if "increment" in vars(kind)):
         code = getattr(method, "__code__", None)
         if code is None or not {"super", "increment"} <= {*code.co_names}:
             return False
-        # An except block that ends with a bare raise decides nothing.
-        if any(step.opname == "RAISE_VARARGS" and step.arg for step in dis.get_instructions(code)):
-            return False
+        for step in dis.get_instructions(code):
+            # An except block that ends with a bare raise decides nothing.
+            is_raise = step.opname == "RAISE_VARARGS" and step.arg
+            if is_raise or (step.opname == "STORE_ATTR" and step.argval in settings):
+                return False
     return True
 
 

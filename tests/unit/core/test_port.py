@@ -33,6 +33,6 @@ def test_a_driver_knows_no_retry_of_urllib3() -> None:
     driver, config = object.__new__(WithoutMaxRetries), RetryConfig()
     driver.plan = NOBODY
     assert (config, None) == driver._with_max_retries(config, UNSET, None, {})
-    assert (None, (), {}) == (driver._plan_now(), driver._own_listeners(), driver._policy())
+    assert (None, {}) == (driver._plan_now(), driver._policy())
     with pytest.raises(RetryConfigError, match="max_attempts is allowed in its place"):
         driver._with_max_retries(config, 3, None, {})
