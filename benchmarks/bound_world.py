@@ -300,7 +300,7 @@ def inner(bucket: Any) -> Any:
 def standing_state(standing: Standing, quota: Any, now: float) -> Hashable:
     """Everything in a standing that decides about its future."""
     line = getattr(quota, "_line", None)
-    is_past = standing.successes is not None and line is not None and line.successes != standing.successes
+    is_past = standing.failed_at is not None and line is not None and line.well_at > standing.failed_at
     age = round(now - standing.began, 9)
     known = (standing.counted, standing.spent, standing.acquired, standing.probes)
-    return (age, standing.successes is None, is_past, known)
+    return (age, standing.failed_at is None, is_past, known)

@@ -147,7 +147,7 @@ class Patient(Policy):
 
     def succeeded(self, state: tuple[Standing, int], latency: float) -> None:
         standing, now = state[0], self.clock.now()
-        if standing.successes is None:
+        if standing.failed_at is None:
             self.quota.first_try(now, latency, self.timeout)
         else:
             self.quota.succeeded(standing, self.terms, now, latency, self.timeout)

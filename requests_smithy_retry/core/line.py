@@ -19,6 +19,7 @@ from __future__ import annotations
 import sys
 from bisect import insort_right
 from collections.abc import Callable
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import StopReason
@@ -122,7 +123,7 @@ class Standing(NamedTuple):
 
     :param began: when its first attempt began.
     :param counted: attempts that count as one of :data:`ATTEMPTS`.
-    :param successes: the scope's count of successes when its last attempt failed; None: none failed yet.
+    :param failed_at: when its last attempt failed; None: none failed yet.
     :param spent: tokens that come back if it succeeds: those that its retries took from the bucket, together, but no
         more than ``max_attempts - 1`` of them cost.
     :param acquired: tokens that the last of them took.
@@ -133,7 +134,7 @@ class Standing(NamedTuple):
 
     began: float
     counted: int = 0
-    successes: int | None = None
+    failed_at: float | None = None
     spent: float = 0.0
     acquired: float = 0.0
     probes: int = 0
@@ -194,13 +195,15 @@ class Line:
 
     __slots__ = (
         *("_base", "_born", "_credit", "_gap", "_firsts", "_last", "_slow_until", "_touched"),
-        *("down_since", "failing_since", "given_up", "max_waiters", "outage", "successes", "waiters"),
+        *("down_since", "failing_since", "given_up", "max_waiters", "outage", "successes", "waiters", "well_at"),
     )
 
     def __init__(self, now: float, *, max_waiters: int = WAITERS) -> None:
         self.max_waiters = max_waiters
         self.waiters: list[Waiter] = []
         self.successes: int = 0
+        self.well_at: float = -inf
+        """When the attempt began that is the latest to have begun of those that succeeded."""
         self.down_since: float | None = None
         """The moment from which patience counts: the first failure after a success, or after a pause."""
         self.failing_since: float | None = None
@@ -261,21 +264,22 @@ class Line:
         if self.is_as_good_as_new(now):
             renew()
             self._begin_anew(now)
-        if standing.successes is None:
+        if standing.failed_at is None:
             if standing.began - max(self._touched, self._last) > PAUSE and not self.waiters:
                 self.down_since = self._gap = None
             self.sent(standing.began)
         self._touched = now
         self.down_since = now if self.down_since is None else self.down_since
         self.failing_since = self.down_since if self.failing_since is None else self.failing_since
-        counts = failure.is_cut or standing.successes != self.successes
+        # What was under way when the service went down, and succeeds yet, does not tell that it is well.
+        counts = failure.is_cut or standing.failed_at is None or self.well_at > standing.failed_at
         if failure.throttled:
             self._slow_until = max(self._slow_until, now + max(1.0, 2 * self.usual(now)))
-            counts = standing.successes is None or (counts and now >= terms.in_all(standing.began))
+            counts = standing.failed_at is None or (counts and now >= terms.in_all(standing.began))
         counted = standing.counted + counts
         if counted > terms.retries:
             return Refused(StopReason.MAX_ATTEMPTS)
-        standing = standing._replace(counted=counted, successes=self.successes)
+        standing = standing._replace(counted=counted, failed_at=now)
         return standing, self._delay_of_payment(standing, terms, failure, price, now)
 
     def _delay_of_payment(
@@ -340,10 +344,11 @@ class Line:
             self.waiters.remove(waiter)
             self._wake_next()
 
-    def first_try(self, now: float) -> None:
+    def first_try(self, now: float, latency: float) -> None:
         """Record a first-try success while the service is well."""
         self._firsts += 1
         self.successes += 1
+        self.well_at = max(self.well_at, now - latency)
         self._touched = now
 
     def succeeded(
@@ -356,7 +361,8 @@ class Line:
         :returns: nobody waits: what its operation spent goes back to the bucket.
         """
         self.successes += 1
-        self._firsts += standing.successes is None
+        self.well_at = max(self.well_at, now - latency)
+        self._firsts += standing.failed_at is None
         self._touched = now
         return self._note_success(now, latency, timeout, terms.patience)
 

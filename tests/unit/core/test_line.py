@@ -25,7 +25,7 @@ class Scene:
         self.now = age
         self.line = Line(0.0, max_waiters=max_waiters)
         for _ in range(firsts):
-            self.line.first_try(age)
+            self.line.first_try(age, 0.0)
         self.woken: list[Waiter] = []
 
     def fail(self, terms: Terms = PLAIN, standing: Standing | None = None, **facts: Any):
@@ -45,7 +45,7 @@ class Scene:
         return self.line.look(waiter, self.now)
 
     def succeed(self, *, is_first: bool = True, latency: float = 0.0, timeout: float | None = None) -> bool:
-        standing = Standing(self.now, successes=None if is_first else 0)
+        standing = Standing(self.now, failed_at=None if is_first else self.now)
         return self.line.succeeded(standing, PLAIN, self.now, latency, timeout)
 
     @property
@@ -70,6 +70,17 @@ def test_an_attempt_that_fails_while_nobody_succeeds_counts_for_none_but_the_fir
     assert 1 == standing.counted
 
 
+@pytest.mark.parametrize(("latency", "counted"), [(0.02, 1), (0.01, 1), (0.0, 2)])
+def test_what_was_under_way_when_the_service_went_down_does_not_tell_that_it_is_well(latency, counted):
+    """An attempt counts if another one that began after the last failure succeeded, and not if it began before."""
+    scene = Scene()
+    standing = scene.fail()
+    scene.now += 0.01
+    scene.succeed(latency=latency)
+    standing = scene.fail(standing=standing)
+    assert counted == standing.counted
+
+
 @pytest.mark.parametrize("most", [None, 5])
 def test_an_attempt_whose_body_broke_counts_while_nobody_succeeds(most):
     """Its head has proved that the service is up."""
@@ -87,6 +98,7 @@ def test_what_fails_while_others_succeed_fails_after_max_attempts(most):
     scene, standing, attempts = Scene(), Standing(0.0), 0
     while not isinstance(standing, Refused):
         standing = scene.fail(Terms(most), standing)
+        scene.now += 0.1
         scene.succeed()
         attempts += 1
     assert (most, Refused(StopReason.MAX_ATTEMPTS)) == (attempts, standing)
@@ -523,7 +535,7 @@ def test_no_order_of_events_strands_anybody(data):
                 scene.succeed(is_first=data.draw(st.booleans()), latency=data.draw(st.floats(0, 2)), timeout=1.0)
             case "counted" if scene.line.is_calm:
                 for _ in range(data.draw(st.integers(0, 3))):
-                    scene.line.first_try(scene.now)
+                    scene.line.first_try(scene.now, 0.0)
             case "sent":
                 scene.line.sent(scene.now)
             case "leave" if scene.line.waiters:

@@ -266,7 +266,8 @@ def test_attempts_that_count_are_used_up():
     for _ in range(3):
         seen = fail(quota, clock, standing=standing)
         standing = getattr(seen, "standing", standing)
-        quota.first_try(0.0, 0.0, None)
+        clock.advance(0.1)
+        quota.first_try(clock.now(), 0.0, None)
     assert Refused(StopReason.MAX_ATTEMPTS) == seen
 
 
@@ -476,7 +477,7 @@ def test_ten_thousand_operations_on_threads_strand_nobody():
             if isinstance(seen, Refused):
                 return seen.reason
             standing = seen.standing
-        if standing.successes is None:
+        if standing.failed_at is None:
             quota.first_try(clock.now(), 0.0, None)
         else:
             quota.succeeded(standing, terms, clock.now())
