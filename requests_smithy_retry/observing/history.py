@@ -20,6 +20,8 @@ STARTED = "_retry_started"
 PIECES = "_retry_pieces"
 MAX_KEPT = 100
 """The most attempts that are kept: the first and the last ones."""
+MAX_CAUSES = 20
+"""The most exceptions, each the cause of the one before, of which a history is looked for."""
 
 
 class AttemptRecord(NamedTuple):
@@ -247,10 +249,20 @@ def retry_history(response_or_exception: Any) -> RetryHistory | None:
 
     :param response_or_exception: the result of a send. After redirects that is the last operation; each response in
         ``response.history`` has a history of its own. An exception made from a response, as by ``raise_for_status()``,
-        has the response's.
+        has the response's; one without a history has that of its cause (``raise ... from error``).
     :returns: None if it did not come from a :class:`RetryAdapter`, and for a first-try success that was pickled. Other
         histories survive pickling.
     """
+    target = response_or_exception
+    for _ in range(MAX_CAUSES):  # causes may go round in a circle
+        found = _own_history(target)
+        if found is not None or not isinstance(target, BaseException):
+            return found
+        target = target.__cause__
+    return None
+
+
+def _own_history(response_or_exception: Any) -> RetryHistory | None:
     history = getattr(response_or_exception, ATTRIBUTE, None)
     if isinstance(history, RetryHistory):
         return history

@@ -193,8 +193,8 @@ if sys.argv[1:] == ["none"]:
 @pytest.mark.parametrize(
     ("options", "word", "end"),
     [
-        ([], "", ["none of 2 adapters had retries: --mounted=all would reach 2 (run --list names each)"]),
-        ([], "fork", ["none of 2 adapters had retries: --mounted=all would reach 2 (run --list names each)"]),
+        ([], "", ["none of 2 adapters had retries: --mounted=all would reach 2 more (run --list names each)"]),
+        ([], "fork", ["none of 2 adapters had retries: --mounted=all would reach 2 more (run --list names each)"]),
         ([], "close", []),
         ([], "none", []),
     ],

@@ -60,8 +60,8 @@ class Reached:
         total, reached = sum(self._counts.values()), self.count(None)
         if not total:
             return ""
-        left = [f"--mounted={name} would reach {self.count(name)}" for name in ("plain", "all", "replace")]
-        left = [words for words in left if not words.endswith(" 0")]
+        left = [f"--mounted={name} would reach {self.count(name)} more" for name in ("plain", "all", "replace")]
+        left = [words for words in left if not words.endswith(" 0 more")]
         left += [f"{self.count(NEVER)} cannot have them"] if self.count(NEVER) else []
         more = f": {', '.join(left)} (run --list names each)" if left else ""
         return f"{reached or 'none'} of {total} {'adapter' if total == 1 else 'adapters'} {had} retries{more}"

@@ -51,8 +51,11 @@ def installed(mounted: str = "plain", **options: Any) -> Installation:
 @pytest.mark.parametrize(
     ("mounted", "line"),
     [
-        ("none", "none of 5 adapters had retries: --mounted=plain would reach 1, --mounted=all would reach 2, "),
-        ("plain", "1 of 5 adapters had retries: --mounted=all would reach 2, "),
+        (
+            "none",
+            "none of 5 adapters had retries: --mounted=plain would reach 1 more, --mounted=all would reach 2 more, ",
+        ),
+        ("plain", "1 of 5 adapters had retries: --mounted=all would reach 2 more, "),
         ("all", "3 of 5 adapters had retries: "),
     ],
 )
@@ -61,7 +64,7 @@ def test_the_line_says_what_would_reach_the_others(mounted, line) -> None:
     installation = installed(mounted)
     own = [HTTPAdapter(), HTTPAdapter(max_retries=2), HTTPAdapter(max_retries=Retry(3))]
     session_with(*own, HTTPAdapter(max_retries=Deciding(3)), File())
-    assert [f"{line}--mounted=replace would reach 1, 1 cannot have them{NAMES_EACH}"] == installation.report()
+    assert [f"{line}--mounted=replace would reach 1 more, 1 cannot have them{NAMES_EACH}"] == installation.report()
 
 
 def test_what_the_program_itself_gave_retries_counts() -> None:

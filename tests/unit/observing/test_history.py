@@ -44,6 +44,17 @@ def test_what_was_made_from_a_response_has_its_history(script):
     assert retry_history(rex.HTTPError()) is None
 
 
+def test_an_exception_without_a_history_has_that_of_its_cause():
+    """A library's own exception leads to the attempts behind it; causes in a circle lead nowhere."""
+    history = retry_history(send(scripted(503, 200)))
+    response, error, outer = send(scripted(404)), RuntimeError(), RuntimeError()
+    outer.__cause__ = error
+    error.__cause__ = rex.HTTPError(response=response)
+    assert (1, 2) == (len(retry_history(outer).attempts), len(history.attempts))
+    error.__cause__ = outer
+    assert retry_history(outer) is None
+
+
 @pytest.mark.parametrize("times", [1, 2])
 def test_it_survives_the_pickling_of_what_it_belongs_to(times):
     """A response, or an exception, keeps its record through any number of rounds."""
