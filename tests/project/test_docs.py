@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import logging
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
@@ -140,3 +143,28 @@ def test_the_outage_page_counts_the_requests_of_a_lone_get() -> None:
         assert (int(requests_made), float(seconds)) == (len(adapter.sent), round(adapter.clock.now() - begun, 2)), (
             options
         )
+
+
+SDK = (ROOT / "docs/howto/ship-it-in-your-library.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.once
+def test_the_example_for_a_library_type_checks(tmp_path):
+    """Whoever copies it into a package that mypy checks strictly has no error."""
+    pytest.importorskip("mypy")
+    blocks = re.findall(r"^```python\n(.*?)^```$", SDK, re.DOTALL | re.MULTILINE)
+    (tmp_path / "client.py").write_text("\n".join(blocks[:2]), encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", "--strict", str(tmp_path / "client.py")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (0, "") == (done.returncode, done.stderr), done.stdout
+
+
+def test_the_example_for_a_library_keeps_the_classifiers_of_its_user():
+    """They come after its own; an only(...) stays alone."""
+    names: dict[str, Any] = {}
+    exec(re.findall(r"^```python\n(.*?)^```$", SDK, re.DOTALL | re.MULTILINE)[0], names)
+    own, theirs, alone = names["by_code"], names["classifier"](lambda outcome: None), names["only"]
+    for given, expected in (((), (own,)), ((theirs,), (own, theirs)), (alone(theirs), alone(theirs))):
+        client = names["Client"](classifiers=given)
+        found = client.session.get_adapter(client.url).retry_config.classifiers
+        assert (expected, type(expected)) == (found, type(found))
