@@ -58,10 +58,10 @@ def test_a_recipe_ends_with_the_answer(words: str, url: str, script: list[Any], 
 
 
 def test_a_job_that_is_never_done_ends_in_time() -> None:
-    """The program tells it by the last answer."""
+    """The program tells it by the last answer, or the deadline passes on the way to one more."""
     with FaultServer([], default=Reply(200, {}, b'{"status": "new"}')) as server:
         began = time.monotonic()
-        with pytest.raises(TimeoutError):
+        with pytest.raises((TimeoutError, requests.Timeout)):
             after("is_done", "https://api.example.com", server.url, "2.0", "0.1", "deadline=60", "deadline=0.5")
         assert time.monotonic() - began < 10
 
