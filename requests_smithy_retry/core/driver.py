@@ -455,10 +455,14 @@ class _Operation:
         return wait_in(place, self.waits)
 
     def _act_on(self, decision: Again | Stop) -> None:
-        """Record a decision. Features may end the call in place of the wait that follows."""
+        """Record a decision. Features may end the call in place of the wait that follows, or is forbidden."""
         self.decision = decision
-        if decision.delay or isinstance(decision, Again):
-            self.waits.begin(decision.delay, getattr(decision, "source", "the long poll"))
+        if isinstance(decision, Again):
+            self.waits.begin(decision.delay, decision.source)
+        elif decision.unmade is not None:
+            self.waits.begin(*decision.unmade)
+        elif decision.delay:
+            self.waits.begin(decision.delay, "the long poll")
         self._note(decision)
 
     def _note(self, decision: Again | Stop) -> None:

@@ -16,6 +16,7 @@ from ..config.retry_options import OperationOptions
 from ..errors import RetryConfigError, RetryError, StopReason
 from .machine import SUCCEEDED, Context, Deciding, Passed, Progress
 from .policy import is_seconds
+from .server_hints import Hint
 from .steps import Again, Ask, Before, Refused, Steps, Stop
 from .strategy import ResponseError, RetryContext, RetryStrategy, StandardRetryStrategy
 
@@ -95,9 +96,10 @@ class ForeignOperation:
             vars(carrier).pop("retry_context", None)
         self._token, delay = token, delay_of(token, self.strategy)
         found = classification_of(token)
-        if context.forbids(delay, outcome.ended):  # it need not look at the deadline
-            return Stop(StopReason.DEADLINE, f"the next wait of {delay:.3g} s would not end in time", found)
         source = str(getattr(token, "delay_source", "strategy"))
+        if context.forbids(delay, outcome.ended):  # it need not look at the deadline
+            why = f"the next wait of {delay:.3g} s would not end in time"
+            return Stop(StopReason.DEADLINE, why, found, unmade=Hint(delay, source))
         again = Progress(progress.standing, progress.retries + 1)
         return Again(again, delay, source, found)
 

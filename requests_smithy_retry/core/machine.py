@@ -250,13 +250,13 @@ def _decide_retry(
         return Stop(StopReason.MAX_ATTEMPTS, exceeded, verdict)
     delay = policy.delay(reason, outcome, options, retry, progress.backoff)
     if isinstance(delay, TooLong):
-        return Stop(StopReason.HINT_TOO_LONG, _too_long(delay.hint, delay.why, outcome), verdict)
+        return _too_long(delay.hint, delay.why, outcome, verdict)
     if delay.asked is not None and outcome.ended + delay.seconds > progress.standing.began + delay.longest:
         why = f"all waits must be over {delay.longest:g} s after the call began, twice the patience"
-        return Stop(StopReason.HINT_TOO_LONG, _too_long(delay.asked, why, outcome), verdict)
+        return _too_long(delay.asked, why, outcome, verdict)
     if context.forbids(delay.seconds, outcome.ended):
         why = f"the next wait of {delay.seconds:.3g} s would not end in time"
-        return Stop(StopReason.DEADLINE, why, verdict)
+        return Stop(StopReason.DEADLINE, why, verdict, unmade=Hint(delay.seconds, delay.source))
     if outcome.has_progressed:
         return Again(progress, delay.seconds, delay.source, verdict)
     standing = context.quota.answered(progress.standing) if asks_again else progress.standing
@@ -265,9 +265,10 @@ def _decide_retry(
     return again if is_free else (yield from _pay(context, again, outcome, reason, delay))
 
 
-def _too_long(hint: Hint, why: str, outcome: Outcome) -> str:
+def _too_long(hint: Hint, why: str, outcome: Outcome, verdict: Classification) -> Stop:
     until = until_text(hint, outcome.wall)
-    return f"{hint.source} asks for {hint.seconds:.15g} s, {why}: allowed again at {until}"
+    why = f"{hint.source} asks for {hint.seconds:.15g} s, {why}: allowed again at {until}"
+    return Stop(StopReason.HINT_TOO_LONG, why, verdict, unmade=hint)
 
 
 def _pay(context: Context, again: Again, outcome: Outcome, reason: RetryReason, delay: Delay) -> Deciding:

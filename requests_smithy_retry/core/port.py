@@ -78,7 +78,7 @@ class Feature:
     def wait(self, call: Call, seconds: float, waited: float, what: str) -> float:
         """Return for how many of the seconds that lie ahead a call waits until this is asked again.
 
-        :param seconds: of a wait that is about to begin or goes on, as far as is known.
+        :param seconds: of a wait that is about to begin or goes on, as far as is known; or that another bound forbids.
         :param waited: seconds since the last attempt.
         :param what: is waited for, in a phrase.
         :raises WaitEnded: to end the call in place of the wait.

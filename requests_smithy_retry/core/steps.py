@@ -11,6 +11,7 @@ from ..errors import StopReason
 if TYPE_CHECKING:
     from ..classifiers.fold import Classification
     from .machine import Progress
+    from .server_hints import Hint
 
 
 class Wait(NamedTuple):
@@ -141,12 +142,14 @@ class Stop(NamedTuple):
 
     :param why: one phrase for histories and logs.
     :param delay: seconds to wait before the outcome is handed over; a long poll has some.
+    :param unmade: the wait that another bound forbids, if that is why it is over.
     """
 
     reason: StopReason
     why: str = ""
     verdict: Classification | None = None
     delay: float = 0.0
+    unmade: Hint | None = None
 
 
 class Noted(NamedTuple):

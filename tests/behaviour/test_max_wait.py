@@ -97,6 +97,40 @@ def test_a_longer_wait_ends_the_call(make: Callable[[], ScriptedAdapter], expect
     assert 0.35 > adapter.clock.now() - began
 
 
+HINTED = Reply(429, {"Retry-After": "7"})
+
+
+@pytest.mark.parametrize(
+    ("reply", "options", "expected"),
+    [
+        (HINTED, {"patience": 0}, 7.0),
+        (HINTED, {"patience": 5}, 7.0),
+        (HINTED, {"max_retry_after": 5}, 7.0),
+        (HINTED, {"operation_timeout": 1.5}, 7.0),
+        (Reply(503, {"Retry-After": "7"}), {"patience": 2, "max_retry_after": 5}, 7.0),
+        (Reply(503), {"operation_timeout": 1.5, "initial_backoff": 4, "jitter": "none"}, 4.0),
+        (HINTED, {"operation_timeout": 1.5, "strategy": SimpleRetryStrategy()}, 7.0),
+        (HINTED, {"patience": 0, "max_wait": 7}, StopReason.HINT_TOO_LONG),
+        (HINTED, {"operation_timeout": 1.5, "max_wait": 7}, StopReason.DEADLINE),
+        (HINTED, {"max_attempts": 1}, StopReason.MAX_ATTEMPTS),
+        (HINTED, {"retry_status_codes": [503]}, StopReason.NOT_RETRYABLE),
+        (Reply(503), {"patience": 0, "quota": 0}, StopReason.QUOTA_EXCEEDED),
+        (Reply(404), {"operation_timeout": 1.5}, StopReason.NOT_RETRYABLE),
+    ],
+)
+def test_a_longer_wait_that_another_bound_forbids_ends_the_call_so_too(
+    reply: Reply, options: dict[str, Any], expected: float | StopReason
+) -> None:
+    """Whichever bound is met first; a call that is over for no wait's sake ends as it does without the option."""
+    adapter = testing.scripted(reply, **{"max_wait": 0.5, **options})
+    if isinstance(expected, StopReason):
+        assert expected is retry_history(send(adapter)).stop_reason
+    else:
+        history = retry_history(ended(adapter))
+        assert (LATER, expected) == (history.stop_reason, history.retry_after)
+    assert 1 == len(adapter.sent)
+
+
 @pytest.mark.parametrize(
     ("reply", "expected"),
     [

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 
+from requests_smithy_retry import retry_options
 from requests_smithy_retry.testing import FaultServer, Reply
 from tests.project.test_docs import blocks_of
 from tests.unit.features.redis.servers import RedisServer
@@ -49,18 +51,39 @@ def came_in_time(service: FaultServer) -> bool:
     return second - first >= 2.9
 
 
-def test_a_task_of_celery_is_put_back(redis: RedisServer, service: FaultServer) -> None:
-    """For as long as the server asked for; the worker is free meanwhile."""
+@pytest.fixture(scope="module")
+def celery_recipe() -> Iterator[dict[str, Any]]:
     pytest.importorskip("celery")
+    space = recipe("by_celery")
+    yield space
+    space["session"].close()
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"), [(Reply(503, {"Retry-After": "7"}), 7), (Reply(503), 30), (Reply(404), None)]
+)
+def test_a_failure_of_any_kind_puts_a_task_back(
+    celery_recipe: dict[str, Any], reply: Reply, expected: float | None
+) -> None:
+    """For as long as the server asked for, or half a minute; an answer that would be the same fails the task."""
+    with FaultServer([reply]) as server, retry_options(max_attempts=1), pytest.raises(requests.HTTPError) as caught:
+        celery_recipe["session"].get(server.url).raise_for_status()
+    if expected is None:
+        with pytest.raises(requests.HTTPError):
+            celery_recipe["seconds_of"](caught.value)
+    else:
+        assert pytest.approx(expected, abs=1) == celery_recipe["seconds_of"](caught.value)
+
+
+def test_a_task_of_celery_is_put_back(redis: RedisServer, service: FaultServer, celery_recipe: dict[str, Any]) -> None:
+    """For as long as the server asked for; the worker is free meanwhile."""
     from celery.contrib.testing.worker import start_worker
 
-    space = recipe("by_celery")
-    app = space["app"]
+    app = celery_recipe["app"]
     app.conf.update(broker_url=redis.url(), worker_hijack_root_logger=False)
     with start_worker(app, pool="solo", perform_ping_check=False, shutdown_timeout=30):
-        space["by_celery"].delay(service.url)
+        celery_recipe["by_celery"].delay(service.url)
         assert came_in_time(service)
-    space["session"].close()
 
 
 def test_a_job_of_rq_is_put_back(redis: RedisServer, service: FaultServer, monkeypatch: pytest.MonkeyPatch) -> None:
