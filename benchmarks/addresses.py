@@ -180,7 +180,6 @@ def _mounted(attempts: int) -> requests.Session:
         _plain(attempts),
         max_attempts=attempts,
         max_backoff=LONGEST_WAIT,
-        initial_backoff=0.05,
         quota=None,
         trust_env=False,
     )

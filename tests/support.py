@@ -76,8 +76,8 @@ def send(
 
 
 def config_of(**options: Any) -> RetryConfig:
-    """A config; ``rules`` and ``strict_methods``, which are no options, as a translation would set them."""
-    inner = {name: options.pop(name) for name in ("rules", "strict_methods") if name in options}
+    """A config; what is no option is set as a translation would."""
+    inner = {name: options.pop(name) for name in ("rules", "strict_methods", "backoff_base") if name in options}
     return RetryConfig(**options).replace_from(dict.fromkeys(inner, "code"), **inner)
 
 

@@ -24,8 +24,7 @@ EXAMPLES = {
     "mode": "adaptive",
     "max_attempts": "5",
     "retry_spec": "2.0",
-    "initial_backoff": "100ms",
-    "throttling_backoff": "2",
+    "backoff": "100ms",
     "max_backoff": "10s",
     "jitter": "none",
     "quota": "redis://cache:6379/0",
@@ -64,8 +63,6 @@ def from_docstring(text: str) -> str:
 
 def default_cell(option: Option) -> str:
     """An option's default."""
-    if option.by_spec:
-        return "by `retry_spec`"
     value = option.default
     if isinstance(value, frozenset):
         return ", ".join(f"`{item}`" for item in sorted(value))

@@ -37,10 +37,9 @@ _warned: dict[str, object] = {}
 class Option(NamedTuple):
     """One option.
 
-    :param default: the value where nobody sets one. None with ``by_spec``: the number of the specification.
+    :param default: the value where nobody sets one.
     :param parse: accepts or refuses a value.
     :param meaning: one line for the table of the documentation.
-    :param by_spec: ``retry_spec`` has the default, under the same name.
     :param adapter_only: the adapter goes by it, and no strategy does.
     :param classifiers_only: the classifiers alone go by it; beside a foreign strategy, the adapter asks them.
     :param not_from_environment: no environment variable sets it, for instance because it takes an object.
@@ -50,7 +49,6 @@ class Option(NamedTuple):
     default: Any
     parse: Parse
     meaning: str
-    by_spec: bool = False
     adapter_only: bool = False
     classifiers_only: bool = False
     not_from_environment: bool = False
@@ -139,7 +137,7 @@ WORDS = {
     "stop stop_after_attempt",
     "operation_timeout": "deadline max_delay max_time stop_after_delay stop_before_delay total_timeout",
     "timeout": "connect_timeout read_timeout",
-    "initial_backoff": "backoff backoff_factor base factor interval wait wait_exponential wait_fixed wait_gen "
+    "backoff": "backoff_factor base factor interval wait wait_exponential wait_fixed wait_gen "
     "wait_initial wait_random_exponential",
     "max_backoff": "backoff_max max_value wait_max",
     "jitter": "backoff_jitter wait_jitter",
@@ -153,6 +151,9 @@ WORDS = {
 """Each option by the names of urllib3, tenacity, stamina, backoff, botocore and httpx-retries."""
 
 INSTEAD = {
+    "initial_backoff": "give backoff=ExponentialRetryBackoffStrategy(backoff_scale_value=...)",
+    "throttling_backoff": "give backoff=function, which is given the outcome",
+    "backoff_strategy": "give backoff=...",
     "rate_limiter": "give strategy=AdaptiveRetryStrategy(rate_limiter=...)",
     "max_permit_wait": "give strategy=AdaptiveRetryStrategy(max_permit_wait=...)",
     "models": "give classifiers=[SmithyModelClassifier([model.for_endpoint(url)])]",

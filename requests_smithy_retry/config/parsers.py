@@ -53,6 +53,17 @@ aws_config: Parse = only(
     "True, False, or the name of a profile",
     lambda value: is_bool(value) or (isinstance(value, str) and value.strip() != ""),
 )
+backoff: Parse = only(
+    "a finite number of seconds (0 or more), a backoff strategy, a function of (attempt, outcome), or None",
+    lambda value: (
+        value is None
+        or (is_finite(value) and value >= 0)
+        or (
+            not isinstance(value, type)
+            and (callable(value) or callable(getattr(value, "compute_next_backoff_delay", None)))
+        )
+    ),
+)
 event: Parse = only("a threading.Event", lambda value: callable(getattr(value, "is_set", None)))
 function: Parse = only("a function or None", lambda value: value is None or callable(value))
 

@@ -202,16 +202,17 @@ def _longest(config: RetryConfig, hint: float, extra: float) -> float | None:
     # A bucket has its own rule, and nobody knows what a function makes. A quota with a line does not wait for tokens.
     if getattr(quota, "on_empty", "fail") == "wait" or (callable(quota) and not has_line(quota)):
         return None  # tokens may come back at any time, or never
-    delays = _sum_of_delays(config, hint, extra)
+    if config.longest_backoff is None:
+        return None
+    delays = _sum_of_delays(config, config.longest_backoff, hint, extra)
     if waits_for_service(config):
         delays += 2 * config.patience
     return delays if config.mode != "adaptive" else None  # a permit may take as long as it likes
 
 
-def _sum_of_delays(config: RetryConfig, hint: float, extra: float) -> float:
+def _sum_of_delays(config: RetryConfig, longest: Callable[[int], float], hint: float, extra: float) -> float:
     """Sum over all retries max(hint, longest backoff of that retry + extra)."""
     # The longest backoff never falls from retry to retry, so once it is that of the last retry it stays so.
-    longest = config.backoff(max(config.transient_base, config.throttling_base)).longest_delay
     if config.most_attempts is None and waits_for_service(config):
         # Those that are paid for when patience is over may follow any number of questions, and one of these a hint.
         return (ATTEMPTS - 1) * max(hint, longest(UNLIMITED) + extra) + hint

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from urllib3.util import Timeout
 
     from ..classifiers.outcome import Outcome
+    from ..core.backoff import Backoff
     from ..features.rate_limits import RateLimitDialect
     from ..features.redis import RedisClient
     from .report import Setting, WorstCase
@@ -86,7 +87,7 @@ class Rules(Protocol):
 class RetryConfig:
     """Everything that can be configured: an immutable value, validated on construction.
 
-    Durations are in seconds. ``initial_backoff`` and ``throttling_backoff`` are those of ``retry_spec`` unless given.
+    Durations are in seconds.
 
     The constructor reads no environment. An adapter does so when it is made, and so does :meth:`from_environment`.
     A config can tell the source of each value (:meth:`explain`). Configs with equal values are equal, whatever the
@@ -106,10 +107,11 @@ class RetryConfig:
         "most requests that an operation sends; None: three, and in an outage as many as there is patience for",
     )
     retry_spec: str = option("2.1", types.one_of(*RETRY_SPECS), "which published set of numbers is the default")
-    initial_backoff: float | None = option(
-        None, number(none=True), "backoff base after a transient failure, s", by_spec=True
+    backoff: float | Backoff | None = option(
+        None,
+        types.backoff,
+        "seconds before each retry, or what computes them; None: they double, at random, from the base of retry_spec",
     )
-    throttling_backoff: float | None = option(None, number(none=True), "backoff base after throttling, s", by_spec=True)
     max_backoff: float = option(20.0, number(), "no computed backoff is longer, s")
     jitter: str | Jitter = option(
         "full",
@@ -183,7 +185,8 @@ class RetryConfig:
         True, types.boolean, "False: read no environment variable and no AWS settings", not_from_environment=True
     )
     aws_config: bool | str = option(False, types.aws_config, "True or a profile's name: also go by the AWS settings")
-    # No options: the translation of another library's policy alone sets these two.
+    # No options: the translation of another library's policy alone sets these three.
+    backoff_base: float | None = field(default=None, init=False)
     strict_methods: bool = field(default=False, init=False)
     rules: Rules | None = field(default=None, init=False)
     _sources: dict[str, str] = field(init=False, compare=False)
@@ -225,16 +228,6 @@ class RetryConfig:
         return ATTEMPTS if self.max_attempts is None and asks_for_it else self.max_attempts
 
     @property
-    def transient_base(self) -> float:
-        """The backoff base after a transient failure, in seconds."""
-        return self.numbers.initial_backoff if self.initial_backoff is None else self.initial_backoff
-
-    @property
-    def throttling_base(self) -> float:
-        """The backoff base after throttling, in seconds."""
-        return self.numbers.throttling_backoff if self.throttling_backoff is None else self.throttling_backoff
-
-    @property
     def heeds_hints(self) -> bool:
         """True if the waits that servers ask for are made; a translated urllib3 ``Retry`` may say that they are not."""
         return self.rules is None or self.rules.heeds_hints
@@ -245,18 +238,37 @@ class RetryConfig:
             return self.effective_quota
         if name == "max_attempts":
             return self.most_attempts
-        value = getattr(self, name)
-        return getattr(self.numbers, name) if value is None and OPTIONS[name].by_spec else value
+        if name == "backoff" and self.backoff is None and self.backoff_base is not None:
+            return self.backoffs[0]
+        return getattr(self, name)
 
-    def backoff(self, base: float) -> BoundedBackoff:
-        """Return the backoff that the options describe.
+    @property
+    def backoffs(self) -> tuple[Backoff, Backoff]:
+        """What computes the delay after most failures, and after throttling."""
+        own, numbers = self.backoff, self.numbers
+        if own is None:
+            return self._doubling(numbers.initial_backoff), self._doubling(numbers.throttling_backoff)
+        if isinstance(own, (int, float)):
+            own = ExponentialRetryBackoffStrategy(backoff_scale_value=own, max_backoff=own, jitter_type=Jitter.NONE)
+        return own, own
 
-        :param base: :attr:`transient_base` or :attr:`throttling_base`, in seconds.
-        """
+    def _doubling(self, base: float) -> BoundedBackoff:
         exponential = ExponentialRetryBackoffStrategy(
-            backoff_scale_value=base, max_backoff=self.max_backoff, jitter_type=self.jitter
+            backoff_scale_value=base if self.backoff_base is None else self.backoff_base,
+            max_backoff=self.max_backoff,
+            jitter_type=self.jitter,
         )
         return exponential if self.rules is None else self.rules.backoff(exponential)
+
+    @property
+    def longest_backoff(self) -> Callable[[int], float] | None:
+        """Given a retry's number, the longest delay before it in seconds; None: only the program's own backoff knows.
+
+        It never falls from retry to retry.
+        """
+        backoff: Any = self.backoffs[1]  # after throttling no delay is shorter
+        is_known = self.backoff is None or type(backoff) is ExponentialRetryBackoffStrategy
+        return backoff.longest_delay if is_known else None
 
     @property
     def effective_quota(self) -> Quota:
@@ -335,8 +347,6 @@ class RetryConfig:
         :raises TypeError: for an unknown option.
         """
         check_names({name: None})
-        if OPTIONS[name].by_spec and getattr(self, name) is None:
-            return f"from retry_spec {self.retry_spec}"
         if name == "max_attempts" and self.max_attempts is None and self.most_attempts is not None:
             return f"from retry_spec {self.retry_spec}"
         if name == "quota":
@@ -401,8 +411,7 @@ class RetryOptions(TypedDict, total=False):
     mode: str
     max_attempts: int | None
     retry_spec: str
-    initial_backoff: float | None
-    throttling_backoff: float | None
+    backoff: float | Backoff | None
     max_backoff: float
     jitter: str | Jitter
     quota: Quota
@@ -477,6 +486,13 @@ CONTRADICTIONS = (
         "classifiers",
         lambda classifiers: isinstance(classifiers, Only),
         "only the default classifiers go by it",
+    ),
+    Contradiction(
+        ("max_backoff",),
+        "backoff",
+        lambda backoff: backoff is not None,
+        "it bounds the backoff that doubles alone",
+        may_be_idle=True,
     ),
     Contradiction(("aws_config",), "trust_env", not_, "without trust_env no AWS settings are read", may_be_idle=True),
     Contradiction(

@@ -6,10 +6,17 @@ import enum
 import math
 import random as _random
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from ..checks import is_finite, safe_repr
 from ..classifiers.actions import ErrorKind, RetryReason
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from ..classifiers.outcome import Outcome
+
+    Backoff: TypeAlias = "RetryBackoffStrategy | Callable[[int, Outcome], float]"
 
 
 class RetryNumbers(NamedTuple):

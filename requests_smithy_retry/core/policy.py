@@ -21,6 +21,7 @@ from .server_hints import AMZ_HEADER, Hint, delay_for, is_too_long, read_hint
 
 if TYPE_CHECKING:
     from ..config.retry_config import RetryConfig
+    from .backoff import Backoff
 
 
 OWN_RULE = "classifier"
@@ -58,7 +59,6 @@ HintReader = Callable[[Outcome, RetryReason], Hint | None]
 class Policy:
     """The rules of a strategy; they do not change.
 
-    :param backoffs: computes the delay after most failures, and after throttling.
     :param hints: further readers of hints: of two, the shorter wait is tried first.
     :param counts: for a urllib3 ``Retry``: given the outcomes so far, says in a phrase which of its counts is used up.
     """
@@ -67,14 +67,14 @@ class Policy:
         self,
         config: RetryConfig,
         classifiers: tuple[RetryClassifier, ...],
-        backoffs: tuple[RetryBackoffStrategy, RetryBackoffStrategy],
         hints: tuple[HintReader, ...] = (),
         counts: Callable[[tuple[Any, ...], Outcome], tuple[tuple[Any, ...], str | None]] | None = None,
     ) -> None:
         self.config = config
         self.classifiers = classifiers
-        self.transient: RetryBackoffStrategy = backoffs[0]
-        self.throttling: RetryBackoffStrategy = backoffs[1]
+        backoffs = config.backoffs
+        self.transient: Backoff = backoffs[0]
+        self.throttling: Backoff = backoffs[1]
         self.hints = hints
         self.counts = counts
         self.sees_successes: bool = any(map(sees_successes, classifiers))
@@ -85,17 +85,13 @@ class Policy:
         self._take_previous: tuple[bool, ...] = tuple(map(takes_previous_delay, backoffs))
 
     @classmethod
-    def of(
-        cls, config: RetryConfig, features: tuple[Feature, ...] = (), backoff: RetryBackoffStrategy | None = None
-    ) -> Policy:
+    def of(cls, config: RetryConfig, features: tuple[Feature, ...] = ()) -> Policy:
         """Make it from a config.
 
         :param features: those of the config that take part in decisions.
-        :param backoff: computes delays in place of the configured backoff, for every kind of failure.
         """
-        own = backoff or config.backoff(config.transient_base), backoff or config.backoff(config.throttling_base)
         counts = None if config.rules is None else config.rules.counted
-        return cls(config, classifiers_of(config, features), own, hooked(features, "hint"), counts)
+        return cls(config, classifiers_of(config, features), hooked(features, "hint"), counts)
 
     def terms(self, options: OperationOptions, deadline: float | None) -> Terms:
         """Return the limits of one operation."""
@@ -111,7 +107,7 @@ class Policy:
         :param retry: its number, from 1.
         :param previous: the computed backoff before, or None.
         """
-        backoff = self._backoff(reason.kind, retry, previous)
+        backoff = self._backoff(reason.kind, outcome, retry, previous)
         hints, longest = self._hints(reason, outcome), math.inf
         patience = self.patience_given if options.patience is None else options.patience
         for hint in hints:
@@ -128,16 +124,18 @@ class Policy:
             longest = 2 * patience
         return Delay(seconds, found.source if seconds != backoff else "backoff", seconds, backoff, found, longest)
 
-    def _backoff(self, kind: ErrorKind, retry: int, previous: float | None) -> float:
+    def _backoff(self, kind: ErrorKind, outcome: Outcome, retry: int, previous: float | None) -> float:
         is_throttling = kind is ErrorKind.THROTTLING
-        strategy = self.throttling if is_throttling else self.transient
-        if self._take_previous[is_throttling]:
-            delay = strategy.compute_next_backoff_delay(retry, previous)  # type: ignore[call-arg]
+        backoff = self.throttling if is_throttling else self.transient
+        if not isinstance(backoff, RetryBackoffStrategy):
+            delay = backoff(retry, outcome)
+        elif self._take_previous[is_throttling]:
+            delay = backoff.compute_next_backoff_delay(retry, previous)  # type: ignore[call-arg]
         else:
-            delay = strategy.compute_next_backoff_delay(retry)
+            delay = backoff.compute_next_backoff_delay(retry)
         if not is_seconds(delay) or delay < 0:
             allowed = "a finite number of seconds, 0 or more, is allowed"
-            raise TypeError(f"compute_next_backoff_delay of {strategy!r} returned {safe_repr(delay)}: {allowed}")
+            raise TypeError(f"{self.config.shown('backoff')} returned {safe_repr(delay)}: {allowed}")
         return delay
 
     def _hints(self, reason: RetryReason, outcome: Outcome) -> list[Hint]:
@@ -175,9 +173,9 @@ def is_seconds(value: Any) -> TypeGuard[float]:
     return number_of_any_type and bool(abs(value) <= sys.float_info.max)
 
 
-def takes_previous_delay(strategy: RetryBackoffStrategy) -> bool:
+def takes_previous_delay(backoff: Backoff) -> bool:
     """Return True if a backoff strategy takes the previous delay as well."""
-    compute = strategy.compute_next_backoff_delay
+    compute: Any = getattr(backoff, "compute_next_backoff_delay", None)  # a function has none
     if getattr(compute, "__func__", None) is ExponentialRetryBackoffStrategy.compute_next_backoff_delay:
         return True
     import inspect  # slow to import, and seldom needed

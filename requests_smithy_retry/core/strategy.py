@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
     from ..classifiers.fold import Classification
-    from .backoff import RetryBackoffStrategy
     from .port import Feature
     from .steps import Steps
 
@@ -220,7 +219,6 @@ class StandardRetryStrategy:
     the published bucket instead: a retry has its price, and an empty bucket means no retries.
 
     :param config: the policy; or give options by name.
-    :param backoff_strategy: computes delays in place of the configured backoff, for every kind of failure.
     :param clock: tells the time, and waits.
     :param options: any option of :class:`RetryConfig`, on top of ``config``.
     :raises RetryConfigError: for a bad option, and for the ``mode`` of another strategy.
@@ -235,20 +233,13 @@ class StandardRetryStrategy:
         self,
         *,
         config: RetryConfig | None = None,
-        backoff_strategy: RetryBackoffStrategy | None = None,
         clock: Clock = SYSTEM_CLOCK,
         **options: Unpack[RetryOptions],
     ) -> None:
         base = RetryConfig() if config is None else config
         if not isinstance(base, RetryConfig):
             raise RetryConfigError("config", config, "code", "a RetryConfig is allowed")
-        given: object = backoff_strategy
-        computes = not isinstance(given, type) and callable(getattr(given, "compute_next_backoff_delay", None))
-        if given is not None and not computes:
-            allowed = "an object with compute_next_backoff_delay is allowed"
-            raise RetryConfigError("backoff_strategy", backoff_strategy, "code", allowed)
         self.clock = clock
-        self.backoff_strategy = backoff_strategy
         self._go_by(self._in_own_mode(base.replace(**options)))
         self.scopes: Scopes = self._new_scopes()
 
@@ -257,7 +248,7 @@ class StandardRetryStrategy:
         # Imported here: features are what a program may do without.
         from ..features.table import judging_features
 
-        self.policy: Policy = Policy.of(config, judging_features(config, self.clock), self.backoff_strategy)
+        self.policy: Policy = Policy.of(config, judging_features(config, self.clock))
 
     def _new_scopes(self) -> Scopes:
         return Scopes(quotas_of(self.config, self.clock), self.clock)

@@ -82,7 +82,7 @@ def test_an_event_that_is_set_before_ends_every_retry() -> None:
     """Also one that needs no wait; the first attempt is made."""
     event = threading.Event()
     event.set()
-    adapter = support.scripted(503, 200, initial_backoff=0)
+    adapter = support.scripted(503, 200, backoff=0)
     with retry_options(cancel=event), pytest.raises(RetryCancelled) as caught:
         send(adapter)
     assert ([503], 503) == (

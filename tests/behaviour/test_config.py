@@ -51,10 +51,10 @@ def test_an_error_names_option_value_source_and_what_is_allowed(make, source) ->
 
 def test_each_value_knows_its_source() -> None:
     """Code, default and the chosen specification are told apart, also where code gives the default."""
-    config = RetryConfig(max_attempts=3, throttling_backoff=2)
-    names = ("max_attempts", "throttling_backoff", "initial_backoff", "quota")
-    assert ["code", "code", "from retry_spec 2.1", "default"] == [config.source(name) for name in names]
-    assert (True, False) == (config.is_given("max_attempts"), config.is_given("quota"))
+    config = RetryConfig(backoff=None, retry_spec="2.0")
+    names = ("backoff", "retry_spec", "max_attempts", "jitter")
+    assert ["code", "code", "from retry_spec 2.0", "default"] == [config.source(name) for name in names]
+    assert (True, False) == (config.is_given("backoff"), config.is_given("quota"))
     with pytest.raises(TypeError, match="did you mean 'quota'"):
         config.source("quotas")
 
@@ -62,19 +62,17 @@ def test_each_value_knows_its_source() -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({}, (0.05, 1.0, None)),
-        ({"retry_spec": "2.0"}, (1.0, 1.0, 3)),
-        ({"retry_spec": "2.0", "initial_backoff": 0}, (0, 1.0, 3)),
-        ({"throttling_backoff": 3}, (0.05, 3, None)),
-        ({"aws_config": True, "max_attempts": 5}, (0.05, 1.0, 5)),
+        ({}, None),
+        ({"retry_spec": "2.0"}, 3),
+        ({"aws_config": True}, 3),
+        ({"aws_config": True, "max_attempts": 5}, 5),
     ],
 )
 def test_what_the_specification_decides_is_shown_as_it_is_in_force(options, expected) -> None:
-    """The settings show the value in force, not the None that stands for it; each of the backoffs can be given."""
+    """The settings show the value in force, not the None that stands for it."""
     config = RetryConfig(**options)
     shown = {item.name: item.value for item in config.settings()}
-    assert expected == tuple(shown[name] for name in ("initial_backoff", "throttling_backoff", "max_attempts"))
-    assert expected[:2] == (config.transient_base, config.throttling_base)
+    assert expected == shown["max_attempts"]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +109,7 @@ def test_a_config_is_shown() -> None:
     lines = config.explain().splitlines()
     assert ["option", *RetryOptions.__annotations__] == [line.split()[0] for line in lines]
     rows = {line.split()[0]: [part.strip() for part in line.split("  ") if part][1:] for line in lines}
-    assert ["1.0", "from retry_spec 2.0"] == rows["initial_backoff"]
+    assert ["500", "from retry_spec 2.0"] == rows["quota"]
     assert ["408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529", "default"] == rows["retry_status_codes"]
     assert "every option has its default" == RetryConfig().explain(all=False)
 
@@ -150,7 +148,7 @@ def from_variables(monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], **c
         ("MAX_ATTEMPTS", "none", None),
         ("MODE", "Adaptive", "adaptive"),
         ("RETRY_SPEC", "2.0", "2.0"),
-        ("INITIAL_BACKOFF", "0.25", 0.25),
+        ("BACKOFF", "0.25", 0.25),
         *[("MAX_BACKOFF", text, 10) for text in ("10", "10s", "10 sec", "1e1", "1E1", "10000ms")],
         *[("MAX_BACKOFF", text, 120) for text in ("2m", "2 MIN", "120 S")],
         *[("MAX_BACKOFF", text, value) for text, value in ((".5", 0.5), ("1.1 ms", 0.0011), ("0.5h", 1800))],

@@ -87,7 +87,7 @@ def still_open(connections: list[weakref.ref[socket.socket]]) -> int:
 
 def made(**options: Any) -> requests.Session:
     session = plain()
-    session.mount("http://", RetryAdapter(initial_backoff=0, throttling_backoff=0, clock=FakeClock(), **options))
+    session.mount("http://", RetryAdapter(backoff=0, clock=FakeClock(), **options))
     return session
 
 

@@ -28,7 +28,7 @@ from requests_smithy_retry.testing import Reply as FaultReply
 from tests.support import ScriptedAdapter, scripted, send
 
 NAME = "X-Request-Deadline"
-SLOW = {"initial_backoff": 2, "jitter": "none", "deadline_header": NAME}
+SLOW = {"backoff": lambda attempt, _: 2 * attempt, "deadline_header": NAME}
 
 
 def told(adapter: ScriptedAdapter, name: str = NAME) -> list[str | None]:

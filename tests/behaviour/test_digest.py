@@ -46,7 +46,7 @@ SERVERS: dict[str, list[Any]] = {
 
 
 def read(script: list[Any], digest: str, way: Callable[[requests.Response], bytes], *, stream: bool) -> bytes:
-    with FaultServer(script) as server, mount(requests.Session(), initial_backoff=0) as session:
+    with FaultServer(script) as server, mount(requests.Session(), backoff=0) as session:
         with retry_options(digest=digest):
             response = session.get(server.url, stream=stream)
         return way(response)

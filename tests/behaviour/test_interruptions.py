@@ -95,7 +95,7 @@ def test_an_alarm_ends_the_operation_where_it_is_waiting(
     """With the exception of a plain adapter, which urllib3 and requests may have wrapped."""
     stall: Any = Stall(stage, reply=Reply(200, body=b"0123456789"))  # type: ignore[arg-type]
     kinds = []
-    for adapter in (requests.adapters.HTTPAdapter(), RetryAdapter(max_attempts=3, initial_backoff=0)):
+    for adapter in (requests.adapters.HTTPAdapter(), RetryAdapter(max_attempts=3, backoff=0)):
         with FaultServer([stall]) as server, requests.Session() as client, monkeypatch.context() as patch:
             client.trust_env = False
             client.mount("http://", adapter)

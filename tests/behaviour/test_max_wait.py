@@ -45,7 +45,7 @@ def hinted() -> ScriptedAdapter:
 
 
 def backed_off() -> ScriptedAdapter:
-    return support.scripted(reset_error(), Reply(200), initial_backoff=10, jitter="none", max_wait=2)
+    return support.scripted(reset_error(), Reply(200), backoff=10, jitter="none", max_wait=2)
 
 
 def announced() -> ScriptedAdapter:
@@ -56,21 +56,21 @@ def announced() -> ScriptedAdapter:
 
 
 def failing() -> ScriptedAdapter:
-    return testing.scripted(*[Reply(503)] * 9, initial_backoff=0, max_wait=0.3, patience=60)
+    return testing.scripted(*[Reply(503)] * 9, backoff=0, max_wait=0.3, patience=60)
 
 
 def permitted() -> ScriptedAdapter:
-    return support.scripted(Reply(429), Reply(200), mode="adaptive", throttling_backoff=0, max_wait=0.1)
+    return support.scripted(Reply(429), Reply(200), mode="adaptive", backoff=0, max_wait=0.1)
 
 
 def emptied() -> ScriptedAdapter:
     clock = FakeClock()
     bucket = TokenBucket(14, initial=0, refill_rate=1, on_empty="wait", clock=clock)
-    return support.scripted(Reply(503), Reply(200), quota=bucket, initial_backoff=0, max_wait=2, clock=clock)
+    return support.scripted(Reply(503), Reply(200), quota=bucket, backoff=0, max_wait=2, clock=clock)
 
 
 def long_polled() -> ScriptedAdapter:
-    return support.scripted(Reply(503), quota=0, initial_backoff=10, jitter="none", max_wait=2)
+    return support.scripted(Reply(503), quota=0, backoff=10, jitter="none", max_wait=2)
 
 
 KINDS: dict[str, tuple[Callable[[], ScriptedAdapter], tuple[float, int]]] = {
@@ -163,7 +163,7 @@ def test_a_wait_within_it_is_made() -> None:
 
 def test_the_parts_of_a_wait_count_together() -> None:
     """A backoff of 1.5 s is waited for, then a permit that comes half a second later ends the call."""
-    options = {"throttling_backoff": 1.5, "jitter": "none", "max_wait": 1.8}
+    options = {"backoff": 1.5, "jitter": "none", "max_wait": 1.8}
     adapter = support.scripted(Reply(429), Reply(200), mode="adaptive", **options)
     error = ended(adapter)
     assert (1.5, pytest.approx(0.5)) == (adapter.clock.now(), error.seconds)
@@ -290,7 +290,7 @@ def test_who_is_not_the_next_in_line_of_a_service_that_is_down_leaves_at_once() 
             errors.append(error)
 
     with FaultServer([ServerReply(503)] * 99) as server:
-        session = mount(requests.Session(), max_wait=0.2, patience=60, initial_backoff=0)
+        session = mount(requests.Session(), max_wait=0.2, patience=60, backoff=0)
         threads = [threading.Thread(target=call, args=(session, server.url)) for _ in range(8)]
         for thread in threads:
             thread.start()

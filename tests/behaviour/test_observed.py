@@ -159,8 +159,7 @@ def _quick(method: str, number: int) -> Any:
         pool_maxsize=1,
         pool_block=True,
         listeners=[Raising(method, number)],
-        initial_backoff=0,
-        throttling_backoff=0,
+        backoff=0,
         quota=500,
     )
 

@@ -236,7 +236,7 @@ def test_listeners_are_shown_the_callers_request_and_their_copy_has_what_is_adde
 @BOTH
 def test_an_interrupted_wait_leaves_nothing_open(step: Any) -> None:
     """An interrupt during the wait closes the response, and is raised after an exception as well."""
-    adapter = scripted(step, clock=Interrupted(), jitter="none", initial_backoff=1)
+    adapter = scripted(step, clock=Interrupted(), jitter="none", backoff=1)
     with pytest.raises(KeyboardInterrupt):
         send(adapter)
     assert all(response.raw.closed for response in adapter.responses)
@@ -404,7 +404,7 @@ def test_a_strategy_that_does_not_look_at_the_deadline_is_stopped_by_it() -> Non
             error.retry_context = dataclasses.replace(error.retry_context, deadline=None)
             return super().refresh_retry_token_for_retry(token_to_renew=token_to_renew, error=error)
 
-    blind = Blind(initial_backoff=1, jitter="none", clock=FakeClock())
+    blind = Blind(backoff=1, jitter="none", clock=FakeClock())
     for strategy, votes in ((blind, True), (Again(), False)):
         history = retry_history(send(scripted(503, strategy=strategy, operation_timeout=0.5)))
         assert (history.stop_reason, history.why) == (StopReason.DEADLINE, "the next wait of 1 s would not end in time")

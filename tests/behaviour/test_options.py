@@ -13,6 +13,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.util import Timeout
 
 from requests_smithy_retry import (
+    ExponentialRetryBackoffStrategy,
     HttpStatusCodeClassifier,
     Jitter,
     RateLimitDialect,
@@ -29,8 +30,7 @@ DEFAULTS: dict[str, Any] = {
     "mode": "standard",
     "max_attempts": None,
     "retry_spec": "2.1",
-    "initial_backoff": None,
-    "throttling_backoff": None,
+    "backoff": None,
     "max_backoff": 20.0,
     "jitter": "full",
     "quota": "payoff",
@@ -141,6 +141,9 @@ QUOTA = (
     "is allowed"
 )
 TIMES = "seconds above 0 and up to 2147483, a (connect, read) pair of them, a urllib3 Timeout, or None is allowed"
+BACKOFF = (
+    "a finite number of seconds (0 or more), a backoff strategy, a function of (attempt, outcome), or None is allowed"
+)
 PAIRS = [(1,), (1, 2, 3), (None,), (1, 0), (0, 1), (None, 0), (True, 1), (1, "2"), [1, 2], (1, 2_147_484)]
 NOT_A_CLASSIFIER = (
     "is not one: it needs a name and a method classify_retry(outcome, previous); "
@@ -150,7 +153,7 @@ NOT_A_CLASSIFIER = (
 REFUSED: list[tuple[str, tuple[Any, ...], str]] = [
     ("max_attempts", (0, -1, True, 2.0, "3", 2**10_000), "a whole number of 1 or more or None is allowed"),
     ("max_backoff", (-0.1, True, "1", None, *TOO_MUCH), "a finite number of seconds (0 or more) is allowed"),
-    ("initial_backoff", (-1, False, "none", *TOO_MUCH), "a finite number of seconds (0 or more) or None is allowed"),
+    ("backoff", (-1, False, "none", ExponentialRetryBackoffStrategy, [1], *TOO_MUCH), BACKOFF),
     ("operation_timeout", (0, 0.0, -1, True, *TOO_MUCH), "a finite number of seconds above 0 or None is allowed"),
     ("jitter", ("equal", "decorrelated", "", 1, None), "one of 'full', 'none' is allowed"),
     ("mode", ("legacy", "simple", "", 1, None, b"standard"), "one of 'standard', 'adaptive' is allowed"),
@@ -206,7 +209,7 @@ def test_a_classifier_with_a_priority_that_is_none_is_named() -> None:
 KEPT: list[tuple[str, Any, Any]] = [
     *[("max_attempts", value, value) for value in (None, 1, 2, sys.maxsize, 2**10_000 - 1)],
     *[("max_backoff", value, value) for value in (0, 0.5, 7, MOST)],
-    *[("initial_backoff", value, value) for value in (None, 0, 0.5)],
+    *[("backoff", value, value) for value in (None, 0, 0.5, max, ExponentialRetryBackoffStrategy())],
     *[("operation_timeout", value, value) for value in (None, 5e-324, 0.5, 7)],
     *[("mode", value, value.lower()) for value in ("Standard", "adaptive")],
     *[("jitter", kind, kind.value) for kind in (Jitter.FULL, Jitter.NONE)],
@@ -251,8 +254,11 @@ def test_what_is_allowed_is_kept_in_one_form(name, given, kept) -> None:
         ("total", "did you mean 'max_attempts'?"),
         ("status_forcelist", "did you mean 'retry_status_codes'?"),
         ("retry_on", "did you mean 'retry_status_codes'?"),
-        ("wait_exponential", "did you mean 'initial_backoff'?"),
+        ("wait_exponential", "did you mean 'backoff'?"),
         ("on_backoff", "did you mean 'listeners'?"),
+        ("initial_backoff", "give backoff=ExponentialRetryBackoffStrategy(backoff_scale_value=...)"),
+        ("throttling_backoff", "give backoff=function, which is given the outcome"),
+        ("backoff_strategy", "give backoff=..."),
         ("rate_limiter", "give strategy=AdaptiveRetryStrategy(rate_limiter=...)"),
         ("max_permit_wait", "give strategy=AdaptiveRetryStrategy(max_permit_wait=...)"),
         ("models", "give classifiers=[SmithyModelClassifier([model.for_endpoint(url)])]"),

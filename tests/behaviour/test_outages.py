@@ -85,7 +85,7 @@ def test_a_body_that_is_broken_for_good_ends_after_three_attempts(
 ) -> None:
     """It cannot be an outage: each head has proved that the service is up."""
     with FaultServer(lambda _: BROKEN[fault]) as server, requests.Session() as made:
-        made.mount("http://", RetryAdapter(initial_backoff=0, **options))
+        made.mount("http://", RetryAdapter(backoff=0, **options))
         with pytest.raises(requests.exceptions.RequestException) as caught:
             made.get(server.url, timeout=60)
     history = retry_history(caught.value)

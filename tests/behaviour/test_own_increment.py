@@ -72,7 +72,7 @@ def sent_by(adapter: HTTPAdapter, script: list[Reply], path: str = "/a?b=1", met
 
 
 def quick(retry: Retry) -> RetryAdapter:
-    return RetryAdapter(max_retries=retry, initial_backoff=0)
+    return RetryAdapter(max_retries=retry, backoff=0)
 
 
 @pytest.mark.real_time
@@ -92,7 +92,7 @@ def test_it_is_called_as_urllib3_calls_it(failures, kind, method) -> None:
 def test_a_connection_that_fails_is_told_in_urllib3s_words() -> None:
     """Its ``error`` is the one of urllib3, beneath that of requests; a failed body has one, too."""
     nobody = "http://127.0.0.1:1/"
-    adapter = RetryAdapter(max_retries=Logging(1), initial_backoff=0, clock=scripted().clock)
+    adapter = RetryAdapter(max_retries=Logging(1), backoff=0, clock=scripted().clock)
     with requests.Session() as session:
         session.mount("http://", adapter)
         with pytest.raises(requests.ConnectionError):

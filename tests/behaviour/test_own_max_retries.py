@@ -86,10 +86,10 @@ class TestReading:
             ({"allowed_methods": ["get"]}, {"allowed_methods": {"GET"}}),
             ({"allowed_methods": None}, {"allowed_methods": None}),
             ({"allowed_methods": []}, {"allowed_methods": frozenset()}),
-            ({"initial_backoff": 3}, {"backoff_factor": 3}),
+            ({"backoff": 3}, {"backoff_factor": 3}),
             ({"retry_spec": "2.0"}, {"backoff_factor": 1.0}),
             ({"raise_on_status": True}, {"raise_on_status": True}),
-            ({"strategy": StandardRetryStrategy(max_attempts=7, initial_backoff=2)}, {"total": 6, "backoff_factor": 2}),
+            ({"strategy": StandardRetryStrategy(max_attempts=7, backoff=2)}, {"total": 6, "backoff_factor": 2}),
         ],
     )
     def test_without_one_it_says_the_options_in_force(self, options, expected):
@@ -198,7 +198,7 @@ class TestChangesInPlace:
 
     def test_a_change_while_others_send(self):
         """A send during a change goes by the old policy or by the new one."""
-        adapter = RetryAdapter(initial_backoff=0, quota=None)
+        adapter = RetryAdapter(backoff=0, quota=None)
         counts, stop = set(), threading.Event()
 
         def work() -> None:
@@ -393,7 +393,7 @@ class TestWhatUrllib3IsGiven:
 
         monkeypatch.setattr(HTTPConnectionPool, "urlopen", spy)
         retry = Retry(5, status_forcelist=[503], allowed_methods=None, raise_on_status=False)
-        adapter = kind(max_retries=retry, allowed_methods=["GET"], initial_backoff=0, quota=500)
+        adapter = kind(max_retries=retry, allowed_methods=["GET"], backoff=0, quota=500)
         if changed:
             adapter.max_retries.total = 4
         with FaultServer(default=Reply(503)) as server:
@@ -423,7 +423,7 @@ class TestWhatUrllib3IsGiven:
     @pytest.mark.parametrize("listeners", [[], [RetryListener()]])
     def test_an_answer_says_what_is_left(self, given, listeners):
         """``total - response.raw.retries.total`` is how often it was retried, as with HTTPAdapter."""
-        adapter = RetryAdapter(max_retries=given, initial_backoff=0, listeners=listeners)
+        adapter = RetryAdapter(max_retries=given, backoff=0, listeners=listeners)
         session, total = session_with(adapter), adapter.max_retries.total
         script = [Reply(200), Reply(404), Reply(503), Reply(503), Reply(200)]
         with FaultServer(script) as server:

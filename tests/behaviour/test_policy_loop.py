@@ -115,7 +115,7 @@ def test_who_waits_for_a_value_takes_one_price_at_a_time() -> None:
 def test_a_block_of_retry_options_around_the_loop_holds(options: Any, reason: StopReason, foreign: bool) -> None:
     """The block's options bound the loop with a built-in strategy and with one that does not know blocks."""
     clock = FakeClock()
-    strategy: Any = Unbounded() if foreign else strategy_on(clock, initial_backoff=10)
+    strategy: Any = Unbounded() if foreign else strategy_on(clock, backoff=10)
     tries = []
     with retry_options(**options, clock=clock), pytest.raises(RetryFailure) as caught:
         retry(Until("done"), lambda: tries.append(clock.now()), strategy=strategy, clock=clock)
@@ -144,7 +144,7 @@ class Throttled(Busy):
 def test_the_limiter_gives_leave_before_each_try() -> None:
     """Throttled, the loop goes as slowly as the limiter says: one try in two seconds."""
     clock = FakeClock()
-    strategy = AdaptiveRetryStrategy(clock=clock, throttling_backoff=0, max_attempts=2, quota=None)
+    strategy = AdaptiveRetryStrategy(clock=clock, backoff=0, max_attempts=2, quota=None)
     for _ in range(10):
         with pytest.raises(Throttled):
             retry(StandardRetryPolicy(), block_of(Throttled(), Throttled()), strategy=strategy, clock=clock)
@@ -154,7 +154,7 @@ def test_the_limiter_gives_leave_before_each_try() -> None:
 def test_without_leave_in_time_there_is_no_try() -> None:
     """Without a permit in time there is neither a first nor a further try, and the last outcome is handed over."""
     clock = FakeClock()
-    strategy = AdaptiveRetryStrategy(clock=clock, throttling_backoff=0, max_permit_wait=0)
+    strategy = AdaptiveRetryStrategy(clock=clock, backoff=0, max_permit_wait=0)
     with pytest.raises(Throttled):
         retry(StandardRetryPolicy(), block_of(Throttled()), strategy=strategy, clock=clock)
     with pytest.raises(RetryError) as caught:
@@ -216,7 +216,7 @@ def test_terminate_and_fail_raises_at_once() -> None:
 def test_max_time_bounds_all_tries_and_waits() -> None:
     """A wait that would not end in time is not begun."""
     clock = FakeClock()
-    strategy = strategy_on(clock, initial_backoff=1, max_attempts=10)
+    strategy = strategy_on(clock, backoff=lambda attempt, _: attempt, max_attempts=10)
     with pytest.raises(RetryFailure) as caught:
         retry(Until("done"), block_of(1, 2, 3, 4), strategy=strategy, clock=clock, max_time=4)
     assert clock.sleeps == [1, 2]

@@ -48,7 +48,7 @@ def test_a_bucket_that_waits_is_waited_for() -> None:
     def make(scope: str) -> TokenBucket:
         return TokenBucket(14, initial=0, refill_rate=2, on_empty="wait", clock=clock)
 
-    adapter = scripted(503, 200, quota=make, clock=clock, initial_backoff=0)
+    adapter = scripted(503, 200, quota=make, clock=clock, backoff=0)
     assert 200 == send(adapter).status_code
     assert 7 == clock.now() - 0
     adapter = scripted(503, quota=make, clock=clock, operation_timeout=6)

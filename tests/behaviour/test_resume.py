@@ -604,7 +604,7 @@ def test_headers_of_another_class_are_read_as_well() -> None:
     for options in ({}, {"timeout": 5.0}):
         script = [Reply(body=BODY), Reply(404, body=b"gone"), CutBody(Reply(headers={"ETag": '"1"'}, body=BODY))]
         with FaultServer(script) as server, requests.Session() as made:
-            made.mount("http://", Ours(quota=None, initial_backoff=0, max_attempts=2, **options))
+            made.mount("http://", Ours(quota=None, backoff=0, max_attempts=2, **options))
             assert BODY == made.get(server.url, timeout=60).content
             assert b"gone" == made.get(server.url, timeout=60).content
             error = error_of(lambda: made.get(server.url, timeout=60, stream=True).content)
@@ -656,7 +656,7 @@ def test_what_a_cache_reads_is_read_through_it(stream: bool) -> None:
     assert BODY == bytes(seen)
     shelf = Shelf(100_000)
     with FaultServer(shelf) as server, requests.Session() as made:
-        made.mount("http://", Ours(quota=None, max_attempts=2, initial_backoff=0))
+        made.mount("http://", Ours(quota=None, max_attempts=2, backoff=0))
         error = error_of(lambda: made.get(server.url, stream=stream, timeout=60).content)
     assert {None} == set(shelf.asked)
     assert stream == (error is not None)

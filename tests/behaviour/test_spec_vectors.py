@@ -113,19 +113,22 @@ def step_of(row: dict[str, Any]) -> Any:
 
 
 def adapter_for(given: dict[str, Any], spec: str, script: list[Any]) -> ScriptedAdapter:
-    """The real adapter as a case wants it; the bases are the preset's unless the case has others."""
+    """The real adapter as a case wants it; the bases are the preset's unless the case has another one."""
     numbers = {"2.1": (0.05, 1.0), "2.0": (1.0, 1.0)}[spec]
     wanted = (given["base_delay"], given.get("throttling_base_delay", given["base_delay"]))
-    bases = {} if wanted == numbers else {"initial_backoff": wanted[0], "throttling_backoff": wanted[1]}
+    backoff: dict[str, Any] = {"max_backoff": given["max_backoff"]}
+    if wanted != numbers:
+        base = min(wanted)
+        assert base == max(wanted)
+        backoff = {"backoff": ExponentialRetryBackoffStrategy(backoff_scale_value=base, **backoff)}
     adapter = scripted(
         *script,
         jitter="full",
         max_attempts=given["max_attempts"],
         quota=given["initial_retry_tokens"],
-        max_backoff=given["max_backoff"],
         retry_spec=spec,
         classifiers=[ModeledAsRetryableClassifier(parse_error)],
-        **bases,
+        **backoff,
     )
     pin_random(adapter.strategy, given["exponential_base"])
     return adapter

@@ -63,7 +63,7 @@ def test_all_waits_are_added_up() -> None:
 
 def test_it_is_one_line_and_a_table_by_host() -> None:
     """The hosts that lost most come first."""
-    session = session_of(200, 200, 503, 200, 503, initial_backoff=1)
+    session = session_of(200, 200, 503, 200, 503, backoff=1)
     for host in ("a", "b", "b"):
         session.get(f"https://{host}.example.com/")
     session.post("https://c.example.com/")

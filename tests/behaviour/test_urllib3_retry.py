@@ -81,9 +81,9 @@ def test_what_is_no_number_of_retries_is_refused(value) -> None:
         ({"total": 3, "allowed_methods": "GET, POST|put"}, {"allowed_methods": frozenset({"GET", "POST", "PUT"})}),
         ({"total": 3, "allowed_methods": None}, {"allowed_methods": None}),
         ({"total": 3, "raise_on_status": False}, {"raise_on_status": False}),
-        ({"total": 3}, {"initial_backoff": None, "max_backoff": 20.0, "max_retry_after": 120.0}),
-        ({"total": 3, "backoff_factor": 0.5}, {"initial_backoff": 0.5, "throttling_backoff": 0.5, "max_backoff": 120}),
-        pytest.param({"total": 3, "backoff_max": 7}, {"max_backoff": 7, "initial_backoff": None}, marks=NEW),
+        ({"total": 3}, {"backoff_base": None, "max_backoff": 20.0, "max_retry_after": 120.0}),
+        ({"total": 3, "backoff_factor": 0.5}, {"backoff": None, "backoff_base": 0.5, "max_backoff": 120}),
+        pytest.param({"total": 3, "backoff_max": 7}, {"max_backoff": 7, "backoff_base": None}, marks=NEW),
         pytest.param({"total": 3, "retry_after_max": 9}, {"max_retry_after": 9}, marks=NEW),
     ],
 )
@@ -178,7 +178,7 @@ def test_backoff_jitter_is_added_within_the_cap() -> None:
     adapter.send(prepare())
     one, two, *rest = adapter.clock.sleeps
     assert (True, True, [4, 4]) == (1 <= one <= 3, 2 <= two <= 4, rest)
-    backoff = adapter.retry_config.backoff(1.0)
+    backoff: Any = adapter.retry_config.backoffs[0]
     assert 0.0 == backoff.compute_next_backoff_delay(0) == backoff.compute_next_backoff_delay(-1)
 
 

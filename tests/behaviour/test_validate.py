@@ -144,5 +144,5 @@ def test_it_is_kept_by_copies_and_shown_as_the_function() -> None:
 def test_it_judges_what_a_socket_brings() -> None:
     """An empty 200, then the answer."""
     script = [FaultReply(200), FaultReply(200, body=b"ready")]
-    with FaultServer(script) as server, mount(requests.Session(), validate=is_there, initial_backoff=0) as session:
+    with FaultServer(script) as server, mount(requests.Session(), validate=is_there, backoff=0) as session:
         assert b"ready" == session.get(server.url).content

@@ -105,7 +105,7 @@ class TestRequestsCache:
     def session(self) -> Any:
         requests_cache = pytest.importorskip("requests_cache")
         with requests_cache.CachedSession(backend="memory", stale_if_error=True) as made:
-            yield mount(made, initial_backoff=0, patience=0)
+            yield mount(made, backoff=0, patience=0)
 
     def test_a_hit_is_no_operation(self, session):
         """The response of the retry is stored; a hit sends nothing and has no history."""
@@ -129,7 +129,7 @@ class TestRequestsCache:
         """Both can be installed in either order, and nothing of either is left once they are uninstalled."""
         requests_cache = pytest.importorskip("requests_cache")
         plain = requests.Session, requests.Session.__init__
-        steps = [lambda: install(initial_backoff=0), lambda: requests_cache.install_cache(backend="memory")]
+        steps = [lambda: install(backoff=0), lambda: requests_cache.install_cache(backend="memory")]
         undo = [requests_cache.uninstall_cache, uninstall]
         with FaultServer([Reply(503)]) as server:
             for step in steps if ours_first else reversed(steps):
@@ -159,7 +159,7 @@ class TestRequestsRatelimiter:
     def test_each_attempt_takes_a_permit(self, kinds):
         """Behind the retries it counts attempts: of three, the third waits. In front it counts operations."""
         _, behind, in_front = kinds
-        config = RetryConfig(max_attempts=3, initial_backoff=0, patience=0)
+        config = RetryConfig(max_attempts=3, backoff=0, patience=0)
         with FaultServer(default=Reply(503)) as server:
             assert 0.3 < self.elapsed(behind(per_second=2, config=config), server)
             assert 60 > self.elapsed(in_front(per_hour=1, config=config), server)
@@ -237,9 +237,9 @@ class TestOAuthlib:
                 auth(event.request)
 
         with FaultServer([Reply(503), Reply(200)] * 2) as server:
-            plain = mount(library.OAuth1Session("key", "secret", "token", "secret"), initial_backoff=0)
+            plain = mount(library.OAuth1Session("key", "secret", "token", "secret"), backoff=0)
             plain.get(server.url)
-            mount(requests.Session(), initial_backoff=0, listeners=[SignEachAttempt()]).get(server.url)
+            mount(requests.Session(), backoff=0, listeners=[SignEachAttempt()]).get(server.url)
             first, second, third, fourth = seen(server, "Authorization")
         assert first == second
         assert len({second, third, fourth}) == 3
@@ -251,7 +251,7 @@ class TestOAuthlib:
         monkeypatch.setenv("OAUTHLIB_INSECURE_TRANSPORT", "1")
         token = Reply(200, {"Content-Type": "application/json"}, b'{"access_token": "a", "token_type": "Bearer"}')
         with FaultServer([Reply(503), Reply(503), token]) as server:
-            session = mount(library.OAuth2Session("client"), initial_backoff=0)
+            session = mount(library.OAuth2Session("client"), backoff=0)
             with pytest.raises(errors.MissingTokenError):
                 session.fetch_token(f"{server.url}/token", code="c")
             with retry_options(idempotent=True):
@@ -274,7 +274,7 @@ class TestRequestsNtlm:
         library = pytest.importorskip("requests_ntlm")
         challenge = Reply(401, {"WWW-Authenticate": f"NTLM {self.CHALLENGE}"}, b"go on")
         script = [Reply(503), Reply(401, {"WWW-Authenticate": "NTLM"}, b"who?"), challenge, Reply(body=b"in")]
-        adapter = RetryAdapter(initial_backoff=0, pool_block=True, pool_maxsize=1, **options)
+        adapter = RetryAdapter(backoff=0, pool_block=True, pool_maxsize=1, **options)
         with FaultServer(script) as server, session_with(adapter) as session:
             response = session.get(server.url, auth=library.HttpNtlmAuth("D\\user", "password"), timeout=60)
             assert (response.status_code, response.content) == (200, b"in")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import requests
 
-from requests_smithy_retry import StandardRetryStrategy, StopReason, mount, retry_history
+from requests_smithy_retry import ExponentialRetryBackoffStrategy, StopReason, mount, retry_history
 from requests_smithy_retry.testing import FakeClock
 from tests.faults import FaultServer, MissingLastChunk, Reply, ResetAfterRequest, Stall
 from tests.support import URL, scripted, send
@@ -46,7 +46,7 @@ def _quiet():
 
 @pytest.fixture
 def session():
-    with mount(requests.Session(), initial_backoff=0, throttling_backoff=0, patience=0) as made:
+    with mount(requests.Session(), backoff=0, patience=0) as made:
         yield made
 
 
@@ -125,7 +125,7 @@ class TestWhatIsSentAgain:
 @by_each
 def test_a_decorator_around_the_adapter(decorator):
     """The attempts of both multiply, without a warning."""
-    get = decorator(checked(mount(requests.Session(), quota=None, initial_backoff=0).get))
+    get = decorator(checked(mount(requests.Session(), quota=None, backoff=0).get))
     with FaultServer(default=Reply(503)) as server, warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(requests.HTTPError):
@@ -167,21 +167,16 @@ class TestWaits:
     def test_exponential(self):
         """All three give the same sequence for the same numbers; the random kinds draw from 0 to it."""
         expected = [0.5, 1, 2, 3, 3]
-        assert expected == self.ours(initial_backoff=0.5, max_backoff=3)
+        assert expected == self.ours(
+            backoff=ExponentialRetryBackoffStrategy(backoff_scale_value=0.5, max_backoff=3, jitter_type="none")
+        )
         assert expected == self.tenacitys(tenacity.wait_exponential(multiplier=0.5, max=3))
         assert expected == self.backoffs(backoff.expo(factor=0.5, max_value=3))
         assert issubclass(tenacity.wait_random_exponential, tenacity.wait_exponential)
         assert all(0 <= backoff.full_jitter(3) <= 3 for _ in range(100))
 
     def test_incrementing(self):
-        """A backoff strategy, as the page has it."""
-        code = re.search(r"^(class Incrementing.*?)\n\n\n", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-        space: dict[str, Any] = {}
-        exec(code[1], space)  # type: ignore[index]
-        strategy = StandardRetryStrategy(
-            max_attempts=6, quota=None, backoff_strategy=space["Incrementing"](), clock=FakeClock()
-        )
-        adapter = scripted(*[503] * 6, strategy=strategy, clock=strategy.clock)
-        send(adapter, "GET", URL)
+        """A function, as the page has it."""
+        found = re.search(r"`wait_incrementing.*`backoff=(lambda .*)`", PAGE.read_text(encoding="utf-8"))
         expected = self.tenacitys(tenacity.wait_incrementing(start=1, increment=2, max=6))
-        assert [1, 3, 5, 6, 6] == expected == adapter.clock.sleeps
+        assert [1, 3, 5, 6, 6] == expected == self.ours(quota=None, backoff=eval(found[1]))  # type: ignore[index]

@@ -115,19 +115,18 @@ class TestOverriddenMethods:
         assert f"`{name}`" in PAGE or name in ("_sleep_backoff",)
 
     def test_the_pages_own_code(self):
-        """Fibonacci's waits, and a long hint that is shortened."""
+        """Squares as waits, and a long hint that is shortened."""
         space: dict[str, Any] = {"requests": requests}
         for block in re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE):
             exec(block, space)
-        waits = space["Fibonacci"]().compute_next_backoff_delay
-        assert [1, 2, 3, 5, 8, 13, 60] == [waits(retry) for retry in (1, 2, 3, 4, 5, 6, 50)]
+        waits = eval(re.search(r"RetryAdapter\(backoff=(lambda .*)\)\)", PAGE)[1])  # type: ignore[index]
+        assert [1, 4, 9, 60] == [waits(attempt, None) for attempt in (1, 2, 3, 50)]
         adapter = scripted(
             Scripted(503, {"Retry-After": "600"}),
             Scripted(503, {"Retry-After": "7"}),
             200,
             max_retries=space["retry"],
             classifiers=[space["at_most_20_seconds"]],
-            initial_backoff=0,
         )
         send(adapter)
         assert [20, 7] == adapter.clock.sleeps

@@ -35,7 +35,7 @@ PROGRAMS = [("hvac", READ_SECRET, SECRET, "value\n"), ("gitlab", READ_PROJECT, P
 @pytest.fixture
 def _installed():
     plain = requests.Session.__init__
-    install(initial_backoff=0)
+    install(backoff=0)
     yield
     uninstall()
     assert plain is requests.Session.__init__

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.real_time
 
 @pytest.fixture(autouse=True)
 def _everywhere(monkeypatch):
-    monkeypatch.setenv("SMITHY_RETRY_INITIAL_BACKOFF", "0")
+    monkeypatch.setenv("SMITHY_RETRY_BACKOFF", "0")
     install()
     yield
     uninstall()

@@ -85,7 +85,7 @@ def test_a_longer_body_is_read_in_its_attempt(status: int) -> None:
 def test_a_body_that_is_cut_never_reaches_a_hook(status: int, method: str) -> None:
     """A cut body is the attempt's failure, with hooks or without; the response to HEAD has no body to cut."""
     with FaultServer([CutBody(Reply(status, body=WHY)), Reply(body=b"fine")]) as server:
-        found = seen_by_hooks(RetryAdapter(initial_backoff=0), server.url, method)
+        found = seen_by_hooks(RetryAdapter(backoff=0), server.url, method)
     if method == "GET":
         assert found == [(200, ("127.0.0.1", server.port), True, False), 200, b"fine", []]
     else:
@@ -125,7 +125,7 @@ def test_a_classifier_that_looks_at_the_body_costs_no_place_of_the_pool(
 
     script = [Reply(418, body=WHY), Reply(body=b"fine")]
     with FaultServer(script * 2) as server, requests.Session() as session:
-        adapter = RetryAdapter(pool_block=True, pool_maxsize=1, classifiers=[looks], initial_backoff=0)
+        adapter = RetryAdapter(pool_block=True, pool_maxsize=1, classifiers=[looks], backoff=0)
         session.mount("http://", adapter)
         assert session.get(server.url, timeout=60).content == expected
         assert session.get(server.url, timeout=60).content == b"fine"

@@ -91,13 +91,13 @@ def together(session, path):
 statuses, took = together(mount(requests.Session()), "hint")
 assert statuses == [200] * 40 and 1 <= took < 30, (statuses, took)
 bucket = TokenBucket(14, on_empty="wait", refill_rate=280)
-statuses, took = together(mount(requests.Session(), quota=bucket, initial_backoff=0), "quota")
+statuses, took = together(mount(requests.Session(), quota=bucket, backoff=0), "quota")
 assert statuses == [200] * 40 and took < 30, (statuses, took)  # with on_empty="fail", 39 of them were 503
 
 def options(number):
     with retry_options(max_attempts=number):
         gevent.sleep(0.01)
-        answer = mount(requests.Session(), initial_backoff=0).get(f"{sys.argv[1]}/down")
+        answer = mount(requests.Session(), backoff=0).get(f"{sys.argv[1]}/down")
         return len(retry_history(answer).attempts)
 jobs = [gevent.spawn(options, number) for number in (1, 2, 3)]
 gevent.joinall(jobs)
@@ -179,7 +179,7 @@ app.conf.broker_transport_options = {
     "data_folder_in": f"{here}/queue", "data_folder_out": f"{here}/queue", "control_folder": f"{here}/control",
     "polling_interval": 0.02,
 }
-session = mount(requests.Session(), quota=500, initial_backoff=0.01)
+session = mount(requests.Session(), quota=500, backoff=0.01)
 
 @app.task(bind=True, soft_time_limit=20)
 def fetch(self, url):

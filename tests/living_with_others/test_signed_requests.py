@@ -40,7 +40,7 @@ class SignEachAttempt(RetryListener):
 
 
 def session(**options: Any) -> requests.Session:
-    return mount(requests.Session(), initial_backoff=0, throttling_backoff=0, **options)
+    return mount(requests.Session(), backoff=0, **options)
 
 
 def signatures(server: FaultServer) -> list[str | None]:

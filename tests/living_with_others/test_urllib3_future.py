@@ -44,7 +44,7 @@ FAULTS = {
 
 
 def session(**options: Any) -> requests.Session:
-    made = mount(requests.Session(), initial_backoff=0, throttling_backoff=0, quota=None, **options)
+    made = mount(requests.Session(), backoff=0, quota=None, **options)
     made.trust_env = False
     return made
 

@@ -95,7 +95,7 @@ def test_a_failure_imports_nothing():
     """All that a retry needs was loaded when the adapter was mounted: no file is opened when things go wrong."""
     program = """
 from requests_smithy_retry import mount
-session = mount(requests.Session(), initial_backoff=0, patience=0.01)
+session = mount(requests.Session(), backoff=0, patience=0.01)
 import socket
 with socket.socket() as nobody_listens:
     nobody_listens.bind(("127.0.0.1", 0))

@@ -41,7 +41,7 @@ class Handler(BaseHTTPRequestHandler):
 
 server = HTTPServer(("127.0.0.1", 0), Handler)
 Thread(target=server.serve_forever, daemon=True).start()
-session = mount(requests.Session(), initial_backoff=0)
+session = mount(requests.Session(), backoff=0)
 response = session.get(f"http://127.0.0.1:{{server.server_port}}/", timeout=60)
 assert [503, 200] == [attempt.status for attempt in retry_history(response).attempts]
 """

@@ -81,7 +81,7 @@ def mounting() -> None:
     assert_type(mount(MySession(), max_attempts=5, mode="standard", quota=None), MySession)
     adapter = RetryAdapter(10, 10, 0, False, max_attempts=3, quota=TokenBucket(10), allowed_methods=None)
     RetryAdapter(max_retries=False)
-    RetryAdapter(config=RetryConfig(max_attempts=2), clock=FakeClock(), initial_backoff=0.1, timeout=(1, None))
+    RetryAdapter(config=RetryConfig(max_attempts=2), clock=FakeClock(), backoff=0.1, timeout=(1, None))
     assert_type(adapter.strategy, RetryStrategy)
     assert_type(adapter.retry_config, RetryConfig)
     request = requests.Request("GET", "https://example.com").prepare()
@@ -138,7 +138,7 @@ class Fixed:
 
 def backoff() -> None:
     own: RetryBackoffStrategy = Fixed()
-    StandardRetryStrategy(backoff_strategy=own)
+    StandardRetryStrategy(backoff=own)
     steps = ExponentialRetryBackoffStrategy(backoff_scale_value=1, max_backoff=2, jitter_type=Jitter.EQUAL)
     assert_type(steps.compute_next_backoff_delay(1, 0.5), float)
 

@@ -47,6 +47,9 @@ class MaxRetries(Driver):
         translated = translate(value)
         if translated and "max_attempts" in options:
             raise RetryConfigError(SOURCE, value, "code", "only one of max_retries and max_attempts is allowed")
+        if "backoff_base" in translated and options.get("backoff") is not None:
+            allowed = "only one of it and a backoff_factor in max_retries is allowed"
+            raise RetryConfigError("backoff", options["backoff"], "code", allowed)
         if translated and strategy is not None:
             raise _owned_by(strategy, value)
         return with_translated(config, translated), ShownRetry(value, translated) if isinstance(value, Retry) else None
@@ -123,7 +126,9 @@ class MaxRetries(Driver):
         options = {name: getattr(self.retry_config if name in ADAPTER_OPTIONS else config, name) for name in TRANSLATED}
         most = config.most_attempts if is_ours else most_attempts(strategy) or UNLIMITED
         options["max_attempts"] = most if self.retry_config.enabled else 1
-        return ShownRetry(OptionsRetry.saying(options, transient_base=config.transient_base), options)
+        own: Any = config.backoffs[0]
+        factor = getattr(getattr(own, "inner", own), "backoff_scale_value", config.numbers.initial_backoff)
+        return ShownRetry(OptionsRetry.saying(options, factor=factor), options)
 
     @property
     def max_retries(self) -> Retry:

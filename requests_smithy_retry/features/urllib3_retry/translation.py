@@ -319,12 +319,12 @@ def _backoff(retry: Retry) -> dict[str, Any]:
     factor = retry.backoff_factor
     if factor == 0:
         return {} if longest == Retry.DEFAULT_BACKOFF_MAX else {"max_backoff": longest}
-    return {"initial_backoff": factor, "throttling_backoff": factor, "max_backoff": longest}
+    return {"backoff": None, "backoff_base": factor, "max_backoff": longest}
 
 
 TRANSLATED = (
     *("max_attempts", "retry_status_codes", "allowed_methods", "strict_methods", "raise_on_status", "rules"),
-    *("initial_backoff", "throttling_backoff", "max_backoff", "max_retry_after"),
+    *("backoff", "backoff_base", "max_backoff", "max_retry_after"),
 )
 """The options that a ``Retry`` can ask for."""
 
@@ -338,14 +338,14 @@ class OptionsRetry(Retry):
     _said: dict[str, Any]
 
     @classmethod
-    def saying(cls, options: dict[str, Any], *, transient_base: float) -> OptionsRetry:
+    def saying(cls, options: dict[str, Any], *, factor: float) -> OptionsRetry:
         """Make one from options."""
         rules = options["rules"] or Urllib3Rules()
         said = {
             **{kind.value: most for kind, most in rules.limits},
             "total": None if options["max_attempts"] == UNLIMITED else Terms(options["max_attempts"]).retries,
             "status_forcelist": options["retry_status_codes"],
-            "backoff_factor": transient_base,
+            "backoff_factor": factor,
             "backoff_max": options["max_backoff"],
             "backoff_jitter": rules.backoff_jitter,
             "raise_on_status": options["raise_on_status"],
@@ -355,7 +355,7 @@ class OptionsRetry(Retry):
         known = vars(Retry(0))  # an older urllib3 has fewer
         self = cls(**{name: value for name, value in said.items() if name in known})
         self.allowed_methods = options["allowed_methods"]  # the constructor would warn of an empty one
-        self._said = {**options, "transient_base": transient_base}
+        self._said = {**options, "factor": factor}
         return self
 
     def new(self, **options: Any) -> Any:
@@ -366,9 +366,11 @@ class OptionsRetry(Retry):
     def asked_for(self) -> dict[str, Any]:
         """Return the options that it asks for: those that it was made from, with the changes made to it."""
         said = dict(self._said)
-        before = _options_of(OptionsRetry.saying(said, transient_base=said.pop("transient_base")))
+        before = _options_of(OptionsRetry.saying(said, factor=said.pop("factor")))
         after = _options_of(self)
         changes = changed_options(before, after)
+        if "backoff_base" in changes:
+            changes["backoff"] = None
         if "allowed_methods" in changes:
             changes["strict_methods"] = True  # methods named to urllib3 mean here what they mean there
         if "rules" in changes:

@@ -127,7 +127,7 @@ LOCKED = classifier(
     "adapter",
     [
         scripted(423, 200, classifiers=[LOCKED]),
-        scripted(423, 200, strategy=StandardRetryStrategy(classifiers=[LOCKED], jitter="none", initial_backoff=0)),
+        scripted(423, 200, strategy=StandardRetryStrategy(classifiers=[LOCKED], jitter="none", backoff=0)),
     ],
     ids=["adapter", "strategy"],
 )

@@ -69,7 +69,7 @@ def test_the_verdict_is_the_adapters_own(arguments: list[str], verdict: str, is_
         (["--status", "503", "--header", "Retry-After: 3600"], []),
         (["--status", "503", "quota=none", "max_attempts=2"], [(0, 0.05)]),
         (["--status", "429", "mode=adaptive", "max_attempts=2"], [(0, 1)]),
-        (["--status", "429", "throttling_backoff=4"], [(0, 4), (0, 8)]),
+        (["--status", "429", "backoff=4"], [(4, 4), (4, 4)]),
     ],
 )
 def test_the_delays_are_a_span(arguments: list[str], expected: list[tuple[float, float]]) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from requests_smithy_retry import (
     ErrorKind,
+    ExponentialRetryBackoffStrategy,
     ModeledAsRetryableClassifier,
     PayoffTokenBucket,
     RetryAction,
@@ -29,9 +30,16 @@ from requests_smithy_retry.testing import FakeClock
 from tests.support import Reply, config_of, read_timeout, scripted, send
 
 WAITING = TokenBucket(20, on_empty="wait", refill_rate=0.5)
-NO_BACKOFF = {"initial_backoff": 0, "throttling_backoff": 0, "max_retry_after": 0}
+NO_BACKOFF = {"backoff_base": 0, "max_retry_after": 0}
 UNHINTED = Urllib3Rules(respect_retry_after=False, backoff_jitter=1.0)
 JITTERED = {"rules": Urllib3Rules(backoff_jitter=2.0)}
+
+
+FROM_9 = ExponentialRetryBackoffStrategy(backoff_scale_value=9, max_backoff=10)
+
+
+class Longer(ExponentialRetryBackoffStrategy):
+    """A backoff of one's own, which may be longer than the one that it is based on."""
 
 
 @classifier
@@ -73,9 +81,15 @@ def of_one_operation(config):
         ({"operation_attempt_timeout": 10, "operation_timeout": 20}, WorstCase(3, 3.0, 20, 20)),
         ({"max_backoff": 0, "max_retry_after": 0}, WorstCase(3, 0, 10.0, None)),
         (NO_BACKOFF, WorstCase(3, 0, 10.0, None)),
-        ({"initial_backoff": 4, "max_retry_after": 0}, WorstCase(3, 4 + 8, 12 + 2 * 5, None)),
-        ({"throttling_backoff": 9, "max_backoff": 10, "max_retry_after": 0}, WorstCase(3, 19, 19 + 2 * 5, None)),
-        ({"throttling_backoff": 20, "max_attempts": 2, "max_retry_after": 0}, WorstCase(2, 20, 25, None)),
+        ({"backoff": 0, "max_retry_after": 0}, WorstCase(3, 0, 10.0, None)),
+        ({"backoff": 30, "max_retry_after": 0}, WorstCase(3, 60, 60 + 2 * 5, None)),
+        ({"backoff": FROM_9, "max_retry_after": 0}, WorstCase(3, 9 + 10, 19 + 2 * 5, None)),
+        ({"backoff": Longer()}, WorstCase(3, None, None, None)),
+        ({"backoff": max}, WorstCase(3, None, None, None)),
+        ({"backoff": max, "operation_timeout": 30}, WorstCase(3, 30, 30, 30)),
+        ({"backoff_base": 4, "max_retry_after": 0}, WorstCase(3, 4 + 8, 12 + 2 * 5, None)),
+        ({"backoff_base": 9, "max_backoff": 10, "max_retry_after": 0}, WorstCase(3, 19, 19 + 2 * 5, None)),
+        ({"backoff_base": 20, "max_attempts": 2, "max_retry_after": 0}, WorstCase(2, 20, 25, None)),
         ({"quota": WAITING}, WorstCase(3, None, None, None)),
         ({"quota": WAITING, "operation_attempt_timeout": 10}, WorstCase(3, None, None, None)),
         ({"quota": lambda _: TokenBucket(5)}, WorstCase(3, None, None, None)),
@@ -141,8 +155,7 @@ MATTERING = {
     "mode": st.sampled_from(["standard", "adaptive"]),
     "max_attempts": st.none() | st.integers(1, 8),
     "retry_spec": st.sampled_from(["2.0", "2.1"]),
-    "initial_backoff": st.none() | SECONDS,
-    "throttling_backoff": st.none() | SECONDS,
+    "backoff": st.none() | SECONDS,
     "max_backoff": SECONDS,
     "jitter": st.sampled_from(["full", "none"]),
     "quota": st.sampled_from([500, None, 20]),
@@ -217,8 +230,7 @@ def within(most, actual):
 
 
 NO_WAIT = {
-    "initial_backoff": 0,
-    "throttling_backoff": 0,
+    "backoff": 0,
     "max_retry_after": 0,
     "rules": None,
     "max_attempts": 8,
@@ -231,7 +243,13 @@ FOCUSES = {
     "permits": {**NO_WAIT, "mode": "adaptive"},
     "an empty quota": {**NO_WAIT, "mode": "standard", "quota": WAITING},
     "a service that is down": {**NO_WAIT, "mode": "standard", "patience": 7, "max_attempts": None},
-    "jitter alone": {**NO_WAIT, "max_backoff": 40, "rules": Urllib3Rules(backoff_jitter=1.0)},
+    "jitter alone": {
+        **NO_WAIT,
+        "backoff": None,
+        "backoff_base": 0,
+        "max_backoff": 40,
+        "rules": Urllib3Rules(backoff_jitter=1.0),
+    },
 }
 """Options that make one part of the bound weigh more than all others."""
 
@@ -256,7 +274,9 @@ def test_no_operation_comes_to_more(focus, options, failures, asks, draw):
 
 
 def allowed(options):
-    """A config without what contradicts: the quota that goes with ``patience`` has no numbers."""
+    """A config without what contradicts: a quota with numbers beside ``patience``, a bound beside a fixed backoff."""
+    if options.get("backoff") is not None:
+        options = {name: value for name, value in options.items() if name != "max_backoff"}
     quota = {"quota": "payoff"} if "patience" in options else {"quota": options.get("quota", 500)}
     return config_of(trust_env=False, **{**options, **quota})
 
@@ -358,7 +378,7 @@ def test_the_bound(options, expected):
     [
         {"operation_attempt_timeout": 10**308},
         {"max_attempts": 2**9999, "operation_attempt_timeout": 1},
-        {"max_backoff": 1e308, "initial_backoff": 1e308, "operation_attempt_timeout": 1},
+        {"backoff": 1e308, "operation_attempt_timeout": 1},
     ],
 )
 def test_more_than_a_float_holds_is_no_bound(options):

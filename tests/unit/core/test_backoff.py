@@ -134,7 +134,7 @@ class TwoArguments:
 @pytest.mark.parametrize(("backoff", "expected"), [(OneArgument(), [1.0, 2.0, 3.0]), (TwoArguments(), [1.0, 3.0, 9.0])])
 def test_strategies_of_ones_own(backoff, expected):
     """A strategy of one argument works as it is; one of two gets the previous delay of its operation."""
-    strategy = StandardRetryStrategy(backoff_strategy=backoff, max_attempts=4, quota=500)
+    strategy = StandardRetryStrategy(backoff=backoff, max_attempts=4, quota=500)
     for _ in range(2):
         adapter = scripted(503, 503, 503, 200, strategy=strategy)
         send(adapter)
@@ -146,7 +146,7 @@ def test_decorrelated_jitter_builds_on_what_was_computed():
     backoff = ExponentialRetryBackoffStrategy(
         backoff_scale_value=1, max_backoff=50, jitter_type="decorrelated", random=lambda: 0.5
     )
-    strategy = StandardRetryStrategy(backoff_strategy=backoff, quota=500, jitter="none")
+    strategy = StandardRetryStrategy(backoff=backoff, quota=500, jitter="none")
     adapter = scripted(Reply(503, {"Retry-After": "100"}), 503, 200, strategy=strategy)
     send(adapter)
     assert [100, 1 + 0.5 * 3 * 2.5] == adapter.clock.sleeps

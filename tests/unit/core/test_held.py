@@ -300,7 +300,7 @@ UNDECODABLE = {"cut": gzip.compress(b"whole")[:-4], "garbage": b"no gzip at all"
 def test_a_retry_after_an_undecodable_body_takes_a_fresh_path(body: bytes, options: dict[str, Any]) -> None:
     """urllib3 had put its connection back before it was known that the body is bad; it is closed there."""
     with FaultServer([coded(body), Reply(body=b"fine")]) as server, requests.Session() as session:
-        session.mount("http://", RetryAdapter(initial_backoff=0, **options))
+        session.mount("http://", RetryAdapter(backoff=0, **options))
         assert session.get(server.url).content == b"fine"
         assert [item.connection_id for item in server.requests] == [0, 1]
 
@@ -327,7 +327,7 @@ def test_a_success_that_is_none_is_let_go_like_any_failure(verdict: RetryAction,
         return verdict if outcome.body_prefix == b"error" else None
 
     with FaultServer([Reply(body=b"error"), Reply(body=b"fine")]) as server, requests.Session() as session:
-        session.mount("http://", RetryAdapter(classifiers=[inside], initial_backoff=0, throttling_backoff=0))
+        session.mount("http://", RetryAdapter(classifiers=[inside], backoff=0))
         assert session.get(server.url).content == b"fine"
         assert [item.connection_id for item in server.requests] == connections
 
@@ -427,7 +427,7 @@ def test_a_response_that_was_made_by_hand_may_have_no_body_at_all(stream: bool) 
     class Made(RetryAdapter, Below):
         pass
 
-    assert Made(initial_backoff=0).send(prepare(), stream=stream).status_code == 200
+    assert Made(backoff=0).send(prepare(), stream=stream).status_code == 200
 
 
 @pytest.mark.parametrize("mode", ["standard", "adaptive"])

@@ -27,7 +27,7 @@ def test_the_reference_says_the_same_bases():
     new, old = RETRY_SPECS["2.1"], RETRY_SPECS["2.0"]
     assert old.initial_backoff == old.throttling_backoff
     sentence = (
-        f"`initial_backoff` and `throttling_backoff` are {new.initial_backoff:g} s and {new.throttling_backoff:g} s "
-        f'with `retry_spec="2.1"`, and {old.initial_backoff:g} s each with `"2.0"`.'
+        f"from {new.initial_backoff:g} s after a transient failure and {new.throttling_backoff:g} s after throttling "
+        f'with `retry_spec="2.1"`, and from {old.initial_backoff:g} s with `"2.0"`.'
     )
     assert sentence in OPTIONS_PAGE.read_text(encoding="utf-8").replace("\n", " ")

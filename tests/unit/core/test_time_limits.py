@@ -43,7 +43,7 @@ def taking(clock: FakeClock, seconds: float, step: Any) -> Any:
 def test_each_attempt_gets_what_is_left() -> None:
     """The caller's timeout is shrunk, attempt by attempt."""
     clock = FakeClock()
-    adapter = scripted(taking(clock, 2, 503), 200, clock=clock, operation_timeout=10, initial_backoff=1)
+    adapter = scripted(taking(clock, 2, 503), 200, clock=clock, operation_timeout=10, backoff=1)
     send(adapter, timeout=30)
     assert [sent.options["timeout"] for sent in adapter.sent] == [10, 7]
 
@@ -51,7 +51,7 @@ def test_each_attempt_gets_what_is_left() -> None:
 def test_a_wait_that_would_pass_the_deadline_is_not_begun() -> None:
     """The last outcome is handed over at once."""
     clock = FakeClock()
-    adapter = scripted(503, clock=clock, operation_timeout=5, initial_backoff=5)
+    adapter = scripted(503, clock=clock, operation_timeout=5, backoff=5)
     response = send(adapter)
     assert (response.status_code, clock.sleeps) == (503, [])
     assert retry_history(response).stop_reason is StopReason.DEADLINE
@@ -59,7 +59,7 @@ def test_a_wait_that_would_pass_the_deadline_is_not_begun() -> None:
 
 def test_an_attempt_has_its_own_bound() -> None:
     """Every attempt has the same bound, and never more than the operation has left."""
-    adapter = scripted(503, 503, 200, operation_timeout=5, operation_attempt_timeout=3, initial_backoff=1.5)
+    adapter = scripted(503, 503, 200, operation_timeout=5, operation_attempt_timeout=3, backoff=lambda n, _: 1.5 * n)
     send(adapter)
     assert [3, 3, 0.5] == [sent.options["timeout"].read_timeout for sent in adapter.sent]
 

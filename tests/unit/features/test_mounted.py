@@ -135,7 +135,7 @@ def with_attribute(name, value):
 
 def installed(**options):
     """Install a policy without waits."""
-    return install(**{"initial_backoff": 0, "mounted": "plain", **options})
+    return install(**{"backoff": 0, "mounted": "plain", **options})
 
 
 def mounted_on_a_session(adapter, prefix="https://"):

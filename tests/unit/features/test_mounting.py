@@ -145,7 +145,7 @@ def test_an_assigned_max_retries_is_the_sessions_own(value, total, installed):
 @pytest.mark.real_time
 def test_requests_get_retries_and_shares_the_quota():
     """The module's own functions have retries, and one bucket between them."""
-    install(quota=14, initial_backoff=0)
+    install(quota=14, backoff=0)
     with FaultServer([Reply(503), Reply(200), Reply(503)], default=Reply(503)) as server:
         assert 200 == requests.get(server.url, timeout=60).status_code
         assert 503 == requests.get(server.url, timeout=60).status_code

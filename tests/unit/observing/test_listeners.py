@@ -191,7 +191,7 @@ def test_a_wait_for_tokens_comes_between_an_attempt_and_its_retry() -> None:
 
     clock = FakeClock()
     bucket = TokenBucket(20, refill_rate=2, on_empty="wait", clock=clock)
-    adapter = scripted(503, 503, 200, listeners=[Timed()], clock=clock, quota=bucket, initial_backoff=0)
+    adapter = scripted(503, 503, 200, listeners=[Timed()], clock=clock, quota=bucket, backoff=0)
     history = retry_history(send(adapter))
     retry = ["AfterAttempt", "RetryScheduled", "BeforeAttempt"]
     assert ["BeforeAttempt", *retry, *retry, "AfterAttempt"] == [name for name, _ in times]

@@ -144,7 +144,7 @@ def test_the_snapshot_has_the_limiters(strategy):
 
 def test_a_deadline_bounds_the_wait_for_a_permit(clock):
     """A permit that would come at 2 s is past the operation's 1.5 s, so the 429 is handed over at once."""
-    adapter = scripted(429, mode="adaptive", clock=clock, operation_timeout=1.5, throttling_backoff=0.5)
+    adapter = scripted(429, mode="adaptive", clock=clock, operation_timeout=1.5, backoff=0.5)
     response = send(adapter)
     assert response.status_code == 429
     assert retry_history(response).stop_reason is StopReason.RATE_LIMITED

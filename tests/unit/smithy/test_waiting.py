@@ -208,7 +208,7 @@ def test_the_wait_for_tokens_leaves_time_for_the_backoff():
     for left, granted in ((3.5, False), (4.1, True)):
         clock = FakeClock()
         bucket = TokenBucket(20, refill_rate=4, on_empty="wait", clock=clock)
-        strategy = StandardRetryStrategy(clock=clock, quota=bucket, jitter="none", initial_backoff=1)
+        strategy = StandardRetryStrategy(clock=clock, quota=bucket, backoff=2)
         token = fail(strategy)
         error = in_context(Safe(), deadline=clock.now() + left)
         if granted:

@@ -52,7 +52,7 @@ def test_a_socket_without_gettimeout_is_bounded_by_the_one_it_wraps() -> None:
 def test_a_deadline_cuts_the_wait_for_the_service_and_says_so() -> None:
     """The reason for the stop is the deadline's, and so is its sentence."""
     clock = FakeClock()
-    adapter = scripted(*[503] * 100, clock=clock, quota="payoff", patience=60, operation_timeout=8.0, initial_backoff=0)
+    adapter = scripted(*[503] * 100, clock=clock, quota="payoff", patience=60, operation_timeout=8.0, backoff=0)
     response = send(adapter)
     assert 503 == response.status_code
     assert StopReason.DEADLINE == retry_history(response).stop_reason

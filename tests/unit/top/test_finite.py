@@ -25,8 +25,7 @@ from tests.faults import FaultServer, Reply, try_later
 
 PAST_FLOATS = (10**400, -(10**400), 10**5000)
 NUMBERS = (
-    "initial_backoff",
-    "throttling_backoff",
+    "backoff",
     "max_backoff",
     "quota",
     "max_retry_after",

@@ -21,8 +21,7 @@ LINUX = Path("/proc/self/fd").exists()
 @contextlib.contextmanager
 def session(**options: Any) -> Iterator[requests.Session]:
     """A session whose retries follow at once, blind to the environment."""
-    options.setdefault("initial_backoff", 0)
-    options.setdefault("throttling_backoff", 0)
+    options.setdefault("backoff", 0)
     options.setdefault("quota", None)
     with requests.Session() as made:
         made.trust_env = False

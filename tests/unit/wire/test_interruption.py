@@ -55,7 +55,7 @@ def is_usable(made: requests.Session, server: FaultServer) -> None:
 @pytest.mark.parametrize("status", [503, 429])
 def test_interrupted_in_a_wait(raised: type[BaseException], stream: bool, status: int) -> None:
     """The connection was given back before, and the quota stays within its bounds."""
-    strategy = StandardRetryStrategy(initial_backoff=1, throttling_backoff=1, quota=30, jitter="none")
+    strategy = StandardRetryStrategy(backoff=1, quota=30, jitter="none")
     with nothing_left(), FaultServer([Reply(status, body=b"no")]) as server:
         with session_of(strategy, InterruptedClock(raised)) as made:
             with pytest.raises(raised):
@@ -175,7 +175,7 @@ def test_a_signal_while_a_discarded_body_is_read_up(
 ) -> None:
     """The handler's exception goes up, and no retry follows."""
     server = FaultServer([Reply(429, body=b"x" * 70_000), Reply(200)])
-    with nothing_left(), server, session(throttling_backoff=0.0, **ONE) as made:
+    with nothing_left(), server, session(backoff=0.0, **ONE) as made:
         monkeypatch.setattr("http.client.HTTPResponse.read1", lambda *_: interrupting())
         with pytest.raises(raised_by_a_signal, match="the time is up"):
             made.get(server.url, stream=True)

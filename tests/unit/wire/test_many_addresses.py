@@ -247,7 +247,7 @@ def test_a_copy_has_a_memory_of_its_own(again: Any) -> None:
 def test_the_sessions_of_an_installation_share_one_memory(servers: Any) -> None:
     """``requests.get`` makes a session for each call, and would know nothing."""
     servers[0].script(lambda _: Reply(503))
-    install(initial_backoff=0, quota=None)
+    install(backoff=0, quota=None)
     try:
         for _ in range(2):
             assert 200 == requests.get(URL).status_code

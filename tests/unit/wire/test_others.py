@@ -43,7 +43,7 @@ def test_responses_sees_each_attempt() -> None:
 
 def test_an_unpickled_adapter_watches() -> None:
     """The pools of an unpickled adapter are prepared anew."""
-    adapter: RetryAdapter = pickle.loads(pickle.dumps(RetryAdapter(initial_backoff=0, **BOUNDS)))
+    adapter: RetryAdapter = pickle.loads(pickle.dumps(RetryAdapter(backoff=0, **BOUNDS)))
     with FaultServer([CutHead(Reply(204))]) as server, requests.Session() as made:
         made.trust_env = False
         made.mount("http://", adapter)

@@ -15,7 +15,7 @@ from requests_smithy_retry import mount, retry_history
 
 
 def new_session(quota: str) -> requests.Session:
-    return mount(requests.Session(), quota=quota, max_attempts=3, initial_backoff=0, patience=0)
+    return mount(requests.Session(), quota=quota, max_attempts=3, backoff=0, patience=0)
 
 
 def retries_of(session: requests.Session, service: str, operations: int) -> dict[str, object]:
