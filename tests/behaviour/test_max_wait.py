@@ -108,7 +108,7 @@ HINTED = Reply(429, {"Retry-After": "7"})
         (HINTED, {"max_retry_after": 5}, 7.0),
         (HINTED, {"operation_timeout": 1.5}, 7.0),
         (Reply(503, {"Retry-After": "7"}), {"patience": 2, "max_retry_after": 5}, 7.0),
-        (Reply(503), {"operation_timeout": 1.5, "initial_backoff": 4, "jitter": "none"}, 4.0),
+        (Reply(503), {"operation_timeout": 1.5, "backoff": 4, "jitter": "none"}, 4.0),
         (HINTED, {"operation_timeout": 1.5, "strategy": SimpleRetryStrategy()}, 7.0),
         (HINTED, {"patience": 0, "max_wait": 7}, StopReason.HINT_TOO_LONG),
         (HINTED, {"operation_timeout": 1.5, "max_wait": 7}, StopReason.DEADLINE),
