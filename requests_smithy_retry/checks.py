@@ -12,7 +12,7 @@ MOST_BITS = 10_000
 Parse = Callable[[Any], Any]
 
 
-class Refused(ValueError):
+class BadValue(ValueError):
     """A value that is not allowed. The message says what is."""
 
 
@@ -43,7 +43,7 @@ def whole_number(lowest: int, *, none: bool = False) -> Parse:
         if value is None and none:
             return None
         if isinstance(value, bool) or not isinstance(value, int) or value < lowest or value.bit_length() > MOST_BITS:
-            raise Refused(allowed)
+            raise BadValue(allowed)
         return value
 
     return parse
@@ -58,7 +58,7 @@ def number(*, above: float | None = None, unit: str = "seconds", none: bool = Fa
         if value is None and none:
             return None
         if not is_finite(value) or value < 0 or (above is not None and value <= above):
-            raise Refused(allowed)
+            raise BadValue(allowed)
         return value
 
     return parse
@@ -94,11 +94,11 @@ def items_of(
 ) -> tuple[Any, ...]:
     """Return the items of a collection; refuse a text, an item by itself, and (``otherwise``) a bad item."""
     if isinstance(value, (str, bytes)) or not isinstance(value, kind) or is_item(value):
-        raise Refused(whole or f"{allowed} is allowed")
+        raise BadValue(whole or f"{allowed} is allowed")
     items: tuple[Any, ...] = tuple(value)
     for item in items:
         if not is_item(item):
-            raise Refused(f"{allowed} is allowed, and {item!r} {otherwise}")
+            raise BadValue(f"{allowed} is allowed, and {item!r} {otherwise}")
     return items
 
 

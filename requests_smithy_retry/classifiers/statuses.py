@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from ..checks import Refused, status_codes
+from ..checks import BadValue, status_codes
 from ..core.server_hints import read_hint
 from ..errors import RetryConfigError
 from .actions import NO_ACTION, ErrorKind, RetryAction, RetryIndicated, RetryReason
@@ -57,7 +57,7 @@ class HttpStatusCodeClassifier:
         self.by_status_alone = by_status_alone
         try:
             self.codes: frozenset[int] = status_codes(codes)
-        except Refused as refusal:
+        except BadValue as refusal:
             raise RetryConfigError("retry_status_codes", codes, "HttpStatusCodeClassifier", str(refusal)) from None
         self.sees_successes: bool = any(code < 400 for code in self.codes)
 

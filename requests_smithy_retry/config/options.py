@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
-from ..checks import Parse, Refused, is_first, suggestion
+from ..checks import BadValue, Parse, is_first, suggestion
 from ..errors import RetryConfigError, RetryConfigWarning
 
 PREFIX = "SMITHY_RETRY_"
@@ -58,7 +58,7 @@ class Option(NamedTuple):
         """The phrase for the values that the option accepts, as its refusals have it."""
         try:
             self.parse(object())
-        except Refused as refusal:
+        except BadValue as refusal:
             return str(refusal).partition(" is allowed")[0]
         raise AssertionError(f"{self.name} accepts anything")  # pragma: no cover - each option refuses an object()
 
@@ -66,7 +66,7 @@ class Option(NamedTuple):
         """Return a value in the form in which it is kept; raise ``RetryConfigError`` with its source for a bad one."""
         try:
             return self.parse(value)
-        except Refused as refusal:
+        except BadValue as refusal:
             raise RetryConfigError(self.name, value, source, str(refusal)) from None
 
 

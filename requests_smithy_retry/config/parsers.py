@@ -1,6 +1,6 @@
 """The parsers of option values (contract 10.1): one function per kind, value in, value out, or a plain refusal.
 
-A function raises :class:`Refused` with a phrase that says what is allowed; :mod:`options` adds the option's name, the
+A function raises :class:`BadValue` with a phrase that says what is allowed; :mod:`options` adds the option's name, the
 value and where it came from.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import Any
 
-from ..checks import Parse, Refused, is_finite, items_of
+from ..checks import BadValue, Parse, is_finite, items_of
 from ..classifiers.protocol import Only, RetryClassifier, is_classifier, priority_of
 from ..core.quota import RetryQuota
 
@@ -30,7 +30,7 @@ def only(allowed: str, is_allowed: Callable[[Any], bool]) -> Parse:
 
     def parse(value: Any) -> Any:
         if not is_allowed(value):
-            raise Refused(f"{allowed} is allowed")
+            raise BadValue(f"{allowed} is allowed")
         return value
 
     return parse
@@ -75,7 +75,7 @@ def one_of(*names: str) -> Parse:
         value = value.value if isinstance(value, enum.Enum) else value
         word = value.lower() if isinstance(value, str) else None
         if word not in names:
-            raise Refused(f"one of {', '.join(map(repr, names))} is allowed")
+            raise BadValue(f"one of {', '.join(map(repr, names))} is allowed")
         return str(word)
 
     return parse
@@ -91,7 +91,7 @@ def pacing(value: Any) -> Any:
     rows = (value,) if isinstance(value, dialect) else value
     is_some = isinstance(rows, Collection) and len(rows) > 0
     if not is_some or not all(isinstance(row, dialect) for row in rows):
-        raise Refused("'announced', 'off', a RateLimitDialect, or a collection of them is allowed")
+        raise BadValue("'announced', 'off', a RateLimitDialect, or a collection of them is allowed")
     return tuple(rows)
 
 
@@ -103,7 +103,7 @@ def of_feature(name: str, allowed: str) -> Parse:
 
         module = found(name) if value is not None else None
         if module is None and value is not None:
-            raise Refused(f"{allowed} is allowed: it was deleted")
+            raise BadValue(f"{allowed} is allowed: it was deleted")
         return None if module is None else module.parse(value)
 
     return parse
@@ -125,7 +125,7 @@ def timeout(value: Any) -> Any:
         if isinstance(value, Timeout):
             return value
     span = f"seconds above 0 and up to {LONGEST_TIMEOUT}"
-    raise Refused(f"{span}, a (connect, read) pair of them, a urllib3 Timeout, or None is allowed")
+    raise BadValue(f"{span}, a (connect, read) pair of them, a urllib3 Timeout, or None is allowed")
 
 
 def methods(value: Any) -> frozenset[str] | None:
@@ -136,7 +136,7 @@ def methods(value: Any) -> frozenset[str] | None:
     names = items_of(value, allowed, is_name, kind=Collection, whole=f"{allowed}, or None for all methods, is allowed")
     for name in names:
         if name.lower() in EVERY_METHOD:
-            raise Refused(f"{allowed} is allowed, and {name!r} is not one: None means all")
+            raise BadValue(f"{allowed} is allowed, and {name!r} is not one: None means all")
     return frozenset(name.upper() for name in names)
 
 
@@ -147,11 +147,11 @@ def quota(value: Any) -> Any:
     if isinstance(value, str) and value.lower() == "payoff":
         return value.lower()
     if (isinstance(value, str) and "://" in value) or hasattr(value, "pipeline"):
-        with suppress(Refused):
+        with suppress(BadValue):
             return _on_redis(value)
     elif callable(value) and not isinstance(value, type):
         return value
-    raise Refused(
+    raise BadValue(
         "a finite number of tokens (0 or more), 'payoff', a redis://, rediss:// or unix:// URL (special characters "
         "percent-encoded), a client of redis-py, a bucket, a function that makes one for a scope, or None for no quota "
         "is allowed"
@@ -163,7 +163,7 @@ def _on_redis(value: Any) -> Any:
 
     redis = found("redis")
     if redis is None:
-        raise Refused("it was deleted")
+        raise BadValue("it was deleted")
     return redis.RedisQuota(value)
 
 
@@ -177,7 +177,7 @@ def classifiers(value: Any) -> tuple[RetryClassifier, ...]:
         try:
             priority_of(item)
         except TypeError as error:  # noqa: PERF203 - a handful, once per adapter
-            raise Refused(f"of the classifier {item.name!r}, {error}") from None
+            raise BadValue(f"of the classifier {item.name!r}, {error}") from None
     return Only(items) if isinstance(value, Only) else items
 
 

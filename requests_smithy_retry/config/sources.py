@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, TypeVar
 
-from ..checks import Refused, suggestion
+from ..checks import BadValue, suggestion
 from ..errors import RetryConfigError
 from .options import INSTEAD, MEANT, PREFIX, Option, source_of, warn_of_variable, warn_of_void
 from .parsers import one_of
@@ -47,7 +47,7 @@ def parse_text(name: str, text: str, source: str) -> Any:
     for value in _readings(text, seconds="seconds" in allowed):
         try:
             return OPTIONS[name].parse(value)
-        except Refused as refusal:  # noqa: PERF203 - a handful of readings, once per adapter
+        except BadValue as refusal:  # noqa: PERF203 - a handful of readings, once per adapter
             if isinstance(value, frozenset) and refused.endswith(" is allowed"):  # it says which of the items is bad
                 refused = str(refusal)
     raise RetryConfigError(name, text, source, refused)

@@ -271,16 +271,22 @@ class Line:
         self._touched = now
         self.down_since = now if self.down_since is None else self.down_since
         self.failing_since = self.down_since if self.failing_since is None else self.failing_since
-        # What was under way when the service went down, and succeeds yet, does not tell that it is well.
-        counts = failure.is_cut or standing.failed_at is None or self.well_at > standing.failed_at
         if failure.throttled:
             self._slow_until = max(self._slow_until, now + max(1.0, 2 * self.usual(now)))
-            counts = standing.failed_at is None or (counts and now >= terms.in_all(standing.began))
-        counted = standing.counted + counts
+        counted = standing.counted + self._counts(standing, terms, failure, now)
         if counted > terms.retries:
             return Refused(StopReason.MAX_ATTEMPTS)
         standing = standing._replace(counted=counted, failed_at=now)
         return standing, self._delay_of_payment(standing, terms, failure, price, now)
+
+    def _counts(self, standing: Standing, terms: Terms, failure: Failure, now: float) -> bool:
+        """Return True if an attempt that failed is one of those that are allowed."""
+        if standing.failed_at is None:
+            return True
+        if failure.throttled and now < terms.in_all(standing.began):
+            return False
+        # What was under way when the service went down, and succeeds yet, does not tell that it is well.
+        return failure.is_cut or self.well_at > standing.failed_at
 
     def _delay_of_payment(
         self, standing: Standing, terms: Terms, failure: Failure, price: float, now: float

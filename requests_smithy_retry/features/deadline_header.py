@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from email.utils import formatdate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..checks import Refused
+from ..checks import BadValue
 from ..clock import SYSTEM_CLOCK, Clock, Deadline
 from ..config.parsers import is_name
 from ..core.machine import Passed
 from ..core.port import Feature
 from ..core.server_hints import parse_decimal, parse_http_date
-from ..core.steps import Before, Steps
-from ..core.steps import Refused as NotSent
+from ..core.steps import Before, Refused, Steps
 from ..errors import StopReason
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ class Floor(NamedTuple):
         """Refuse an attempt with too little time left."""
         left = self.deadline.left()
         if left < FLOOR:
-            return NotSent(StopReason.DEADLINE, 0.0, f"{max(0.0, left):.3g} s are left, too few for an attempt")
+            return Refused(StopReason.DEADLINE, 0.0, f"{max(0.0, left):.3g} s are left, too few for an attempt")
         return Passed()
         yield  # nothing is waited for
 
@@ -106,7 +105,7 @@ def parse(value: Any) -> tuple[str, str]:
     """Accept a header's name, or a pair of it and a form."""
     name, form = value if isinstance(value, tuple) and len(value) == 2 else (value, FORMS[0])
     if not is_name(name) or form not in FORMS:
-        raise Refused("a header's name, a pair of it and 'seconds' or 'date', or None is allowed")
+        raise BadValue("a header's name, a pair of it and 'seconds' or 'date', or None is allowed")
     return name, form
 
 

@@ -13,7 +13,7 @@ import requests.exceptions
 import urllib3
 from urllib3.util.response import is_fp_closed
 
-from ..checks import Refused
+from ..checks import BadValue
 from ..core.port import Feature
 
 if TYPE_CHECKING:
@@ -56,7 +56,9 @@ def parse(value: Any) -> Named:
     algorithm, _, digits = value.lower().partition(":") if isinstance(value, str) else ("", "", "")
     size = hashlib.new(algorithm).digest_size if algorithm in hashlib.algorithms_available else 0
     if not size or len(digits) != 2 * size or not set(digits) <= set("0123456789abcdef"):
-        raise Refused("an algorithm of hashlib, a colon and all hexadecimal digits, as in 'sha256:9f86...', is allowed")
+        raise BadValue(
+            "an algorithm of hashlib, a colon and all hexadecimal digits, as in 'sha256:9f86...', is allowed"
+        )
     return Named(algorithm, digits)
 
 

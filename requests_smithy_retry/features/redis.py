@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from typing import Any, ClassVar, Protocol
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
-from ..checks import Refused, check_amount, is_finite, safe_repr
+from ..checks import BadValue, check_amount, is_finite, safe_repr
 from ..clock import SYSTEM_CLOCK, Clock
 from ..config.retry_config import RetryConfig
 from ..core.payoff import PayoffQuota, PayoffTokenBucket
@@ -120,10 +120,10 @@ class RedisQuota(FreshCopies):
             self.without_secrets, said = _place_and_timeout(server)
             timeout = said if timeout is None else timeout
         elif not is_client(server):
-            raise Refused(f"{ALLOWED}; or a client of redis-py, but not of redis.asyncio")
+            raise BadValue(f"{ALLOWED}; or a client of redis-py, but not of redis.asyncio")
         timeout = TIMEOUT if timeout is None else timeout
         if not (is_finite(timeout) and 0 < timeout <= threading.TIMEOUT_MAX):
-            raise Refused(f"timeout={safe_repr(timeout)}: a finite number of seconds above 0 is allowed")
+            raise BadValue(f"timeout={safe_repr(timeout)}: a finite number of seconds above 0 is allowed")
         self._server = server
         check_amount(capacity, "capacity")
         self.capacity: float = capacity
@@ -366,7 +366,7 @@ def is_client(value: object) -> bool:
 
 
 def _place_and_timeout(url: str) -> tuple[str, float | None]:
-    """Return what may be shown of a URL, and its ``socket_timeout``; raise :class:`Refused`, which shows nothing."""
+    """Return what may be shown of a URL, and its ``socket_timeout``; raise :class:`BadValue`, which shows nothing."""
     with suppress(ValueError):
         parts = urlsplit(url)
         # An @ behind the host, or a fragment: an unquoted character of a password ended the host too early.
@@ -375,7 +375,7 @@ def _place_and_timeout(url: str) -> tuple[str, float | None]:
         said = parse_qs(parts.query).get("socket_timeout")
         if place is not None:
             return f"{parts.scheme}://{place}", None if said is None else float(said[-1])
-    raise Refused(ALLOWED)
+    raise BadValue(ALLOWED)
 
 
 def _place(parts: SplitResult) -> str | None:

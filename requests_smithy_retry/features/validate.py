@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..checks import Refused, is_finite, safe_repr
+from ..checks import BadValue, is_finite, safe_repr
 from ..classifiers.actions import NO_ACTION, ErrorKind, RetryAction
 from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import RetryClassifier, RetryClassifierPriority
@@ -58,7 +58,7 @@ def parse(value: Any) -> Validate | None:
     if value is None or isinstance(value, Validate):
         return value
     if not callable(value) or isinstance(value, type):
-        raise Refused("a function of a response, or None is allowed")
+        raise BadValue("a function of a response, or None is allowed")
     return Validate(value)
 
 

@@ -206,6 +206,21 @@ def _options_of(retry: Retry) -> dict[str, Any]:
     total = _count(retry, "total")
     if total is None and len(limits) == len(counts):
         total = sum(most for _, most in limits)
+    options: dict[str, Any] = {
+        "max_attempts": UNLIMITED if total is None else total + 1,
+        "retry_status_codes": _statuses(retry),
+        "allowed_methods": _methods(retry),
+        "strict_methods": True,
+        "raise_on_status": bool(retry.raise_on_status),
+        "rules": _rules_of(retry, limits),
+    }
+    longest_hint = getattr(retry, "retry_after_max", None)
+    if longest_hint not in (None, getattr(Retry, "DEFAULT_RETRY_AFTER_MAX", None)):  # six hours are no user's choice
+        options["max_retry_after"] = longest_hint
+    return {**options, **_backoff(retry)}
+
+
+def _rules_of(retry: Retry, limits: tuple[tuple[FailureKind, int], ...]) -> Urllib3Rules:
     heeds = retry.total and retry.respect_retry_after_header  # without a total, urllib3 retries none of them
     rules = Urllib3Rules(
         limits=limits,
@@ -213,20 +228,9 @@ def _options_of(retry: Retry) -> dict[str, Any]:
         backoff_jitter=float(getattr(retry, "backoff_jitter", 0.0)),
         hinted_status_codes=frozenset(retry.RETRY_AFTER_STATUS_CODES if heeds else ()),
     )
-    if "increment" in own_methods(retry):
-        rules = OwnIncrement(**{each.name: getattr(rules, each.name) for each in fields(rules)}, retry=retry)
-    options: dict[str, Any] = {
-        "max_attempts": UNLIMITED if total is None else total + 1,
-        "retry_status_codes": _statuses(retry),
-        "allowed_methods": _methods(retry),
-        "strict_methods": True,
-        "raise_on_status": bool(retry.raise_on_status),
-        "rules": rules,
-    }
-    longest_hint = getattr(retry, "retry_after_max", None)
-    if longest_hint not in (None, getattr(Retry, "DEFAULT_RETRY_AFTER_MAX", None)):  # six hours are no user's choice
-        options["max_retry_after"] = longest_hint
-    return {**options, **_backoff(retry)}
+    if "increment" not in own_methods(retry):
+        return rules
+    return OwnIncrement(**{each.name: getattr(rules, each.name) for each in fields(rules)}, retry=retry)
 
 
 def not_honoured(retry: Retry) -> list[str]:
@@ -267,22 +271,23 @@ def _only_adds(retry: Retry) -> bool:
     """
     if "increment" in vars(retry):
         return False
+    above = type(retry).__mro__
+    own = (vars(kind)["increment"] for kind in above[: above.index(Retry)] if "increment" in vars(kind))
+    return not any(map(_decides, own))
+
+
+def _decides(increment: Any) -> bool:
     import dis  # few have such a method
 
-    above, settings = (
-        type(retry).__mro__,
-        {*vars(Retry(0)), *vars(Retry)} - {"total", *(kind.value for kind in FailureKind)},
+    code = getattr(increment, "__code__", None)
+    if code is None or not {"super", "increment"} <= {*code.co_names}:
+        return True
+    settings = {*vars(Retry(0)), *vars(Retry)} - {"total", *(kind.value for kind in FailureKind)}
+    return any(
+        # An except block that ends with a bare raise decides nothing.
+        (step.opname == "RAISE_VARARGS" and step.arg) or (step.opname == "STORE_ATTR" and step.argval in settings)
+        for step in dis.get_instructions(code)
     )
-    for method in (vars(kind)["increment"] for kind in above[: above.index(Retry)] if "increment" in vars(kind)):
-        code = getattr(method, "__code__", None)
-        if code is None or not {"super", "increment"} <= {*code.co_names}:
-            return False
-        for step in dis.get_instructions(code):
-            # An except block that ends with a bare raise decides nothing.
-            is_raise = step.opname == "RAISE_VARARGS" and step.arg
-            if is_raise or (step.opname == "STORE_ATTR" and step.argval in settings):
-                return False
-    return True
 
 
 def _count(retry: Retry, name: str) -> int | None:
