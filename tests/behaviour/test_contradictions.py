@@ -39,6 +39,7 @@ REASONS = {
     ("patience", "quota"): NO_LINE,
     ("patience", "retry_spec"): PUBLISHED,
     ("patience", "aws_config"): PUBLISHED,
+    ("max_backoff", "backoff"): "it bounds the backoff that doubles alone",
     ("retry_status_codes", "classifiers"): "only the default classifiers go by it",
     ("validate", "classifiers"): "only the default classifiers go by it",
     ("aws_config", "trust_env"): "without trust_env no AWS settings are read",
@@ -48,6 +49,7 @@ VOID: dict[tuple[str, str], list[Any]] = {
     ("patience", "quota"): [5, None, BUCKET, make_bucket],
     ("patience", "retry_spec"): ["2.0", "2.1"],
     ("patience", "aws_config"): [True],
+    ("max_backoff", "backoff"): [0, max],
     ("retry_status_codes", "classifiers"): [only()],
     ("validate", "classifiers"): [only()],
     ("aws_config", "trust_env"): [False],
@@ -64,6 +66,7 @@ SAMPLES: dict[str, list[Any]] = {
     "mode": ["standard", "adaptive"],
     "max_attempts": [1, 5],
     "retry_spec": ["2.0", "2.1"],
+    "backoff": [None, 0, max],
     "jitter": ["none", "full"],
     "quota": [5, None, "payoff", BUCKET, PayoffTokenBucket(), make_bucket, URL],
     "timeout": [3, (1, 2), None],
@@ -93,7 +96,7 @@ def samples(name: str) -> list[Any]:
 @pytest.mark.parametrize("name", OPTIONS)
 def test_of_each_pair_of_options_it_is_known_whether_one_makes_the_other_void(name) -> None:
     """Beside each value of the other option, an option has an effect or is refused by name."""
-    asked = next(value for value in samples(name) if value not in (None, False))
+    asked = next(value for value in samples(name) if value is not None and value is not False)
     for other in {*OPTIONS} - {name}:
         void = [value for value in samples(other) if refusal(name, **{name: asked, other: value})]
         assert VOID.get((name, other), []) == void, other
@@ -111,7 +114,7 @@ def refusal(name: str, **options: Any) -> RetryConfigError | None:
 @pytest.mark.parametrize(("pair", "values"), VOID.items())
 def test_the_refusal_names_both_and_says_why(pair, values) -> None:
     """Each has its value and its source, and the second is refused in ``replace`` as well, whichever comes first."""
-    (name, other), asked = pair, next(value for value in samples(pair[0]) if value not in (None, False))
+    (name, other), asked = pair, next(value for value in samples(pair[0]) if value is not None and value is not False)
     for value in values:
         said = f"only one of {name} and {other}={value!r} (from code) is allowed: {REASONS[pair]}"
         for makes in (

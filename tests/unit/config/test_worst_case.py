@@ -294,25 +294,23 @@ REACHABLE = {
 def test_the_worst_server_comes_to_just_that(options):
     """The bound is the least one: a server that does its worst reaches it in attempts, sleep and wall time."""
     options = {name: value for name, value in options.items() if name not in REACHABLE}
-    off = {"quota": None, "pacing": "off", "enabled": True, "trust_env": False}
-    config = config_of(**{**options, **off})
+    config = allowed({**options, "quota": None, "pacing": "off", "enabled": True})
     worst = config.worst_case()
-    status = 429 if config.throttling_base >= config.transient_base else 503
     lasting = config.operation_attempt_timeout or 0.0
     for headers, most in ((["Retry-After", "x-amz-retry-after"], worst.sleep), ([""], worst.backoff)):
-        attempts, slept, lasted = worst_of(config, status, headers, lasting)
+        attempts, slept, lasted = worst_of(config, headers, lasting)
         assert worst.attempts == attempts
         assert slept == pytest.approx(most)
         if worst.wall_time is not None and most == worst.sleep:
             assert lasted == pytest.approx(worst.wall_time)
 
 
-def worst_of(config, status, headers, lasting):
-    """An operation in which each failure has the header that makes the next wait the longest."""
+def worst_of(config, headers, lasting):
+    """An operation that is throttled each time, with the header that makes the next wait the longest."""
     failures = []
     attempts = config.max_attempts or 3
     for retry in range(1, attempts + 1):
-        made = [[*failures, (status, header, lasting)] for header in headers]
+        made = [[*failures, (429, header, lasting)] for header in headers]
         if retry < attempts:
             stop = [(400, "", 0.0)]
             slept = [Server(config, [*script, *stop], 1 - 2**-53).operate()[1] for script in made]
