@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import sys
 import time
@@ -67,6 +68,12 @@ def _nothing_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have each test be warned, whichever test was warned of the same before."""
     for name in ("config.options._warned", "core.time_limits._warned", "core.endings._told"):
         monkeypatch.setattr(f"requests_smithy_retry.{name}", {})
+
+
+@pytest.fixture(autouse=True)
+def _warnings_are_logged() -> None:
+    """Undo what the workers of task queues do to the logging of the whole process."""
+    logging.getLogger().setLevel(logging.WARNING)
 
 
 @pytest.fixture(autouse=True)

@@ -45,6 +45,6 @@ class WithoutMaxRetries(Driver):
         return {}
 
 
-if not TYPE_CHECKING:
+if not TYPE_CHECKING:  # pragma: no branch - a type checker reads the class above
     _module = found("urllib3_retry")
     AdapterBase = WithoutMaxRetries if _module is None else _module.MaxRetries

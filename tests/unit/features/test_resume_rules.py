@@ -55,6 +55,12 @@ def test_what_may_not_be_continued(method: str, status: int, headers: dict[str, 
     assert why in found
 
 
+def test_a_date_that_is_old_enough_is_a_strong_validator() -> None:
+    """A minute before the answer, the file cannot have changed twice within the second (RFC 9110 8.8.2.2)."""
+    found = resumable(prepare("GET"), answer(last_modified=OLD, date=DATE, content_length="20"))
+    assert Resumable("last-modified", OLD, "", 0, 20, 20) == found
+
+
 @pytest.mark.parametrize(
     ("own", "content", "expected"),
     [
