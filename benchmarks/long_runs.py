@@ -1,4 +1,4 @@
-"""What an hour leaves behind, beside plain requests: memory, threads, descriptors, lag.
+"""The remains of an hour, beside those of plain requests: memory, threads, descriptors, lag.
 
     python -m benchmarks.long_runs [web|crawler|cron ...] [--minutes 60] [--json FILE]
 
@@ -38,7 +38,7 @@ DEAD = 10
 """One host in so many is dead."""
 ERRORS = 0.01
 MOST = {"memory": 8.0, "threads": 2.0, "descriptors": 8.0}
-"""What ours may hold more than plain: MiB, threads, descriptors."""
+"""The most by which ours may exceed plain: MiB, threads, descriptors."""
 
 
 def serve() -> None:

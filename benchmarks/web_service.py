@@ -1,4 +1,4 @@
-"""What a web service's users see while its upstream is down, by what it does about retries: seven ways, two outages.
+"""A web service as its users see it while its upstream is down, with seven ways to retry, in two outages.
 
     python -m benchmarks.web_service [--quick] [--json FILE]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import requests
@@ -19,8 +20,12 @@ from requests_smithy_retry.testing import SentRequest as Sent
 from requests_smithy_retry.testing.scripted import wire_bytes
 
 __all__ = [
+    "LEFT",
     "URL",
+    "Chunks",
+    "ReIterable",
     "Reply",
+    "Rows",
     "ScriptedAdapter",
     "ScriptedTransport",
     "Sent",
@@ -110,3 +115,54 @@ def read_timeout() -> requests.exceptions.ReadTimeout:
 def pool_timeout() -> requests.exceptions.ConnectionError:
     """No connection was free in time, so nothing was written."""
     return requests.exceptions.ConnectionError(urllib3.exceptions.EmptyPoolError(None, "full"))  # type: ignore[arg-type]
+
+
+class ReIterable:
+    """Gives a new iterator each time, and counts how often it was asked."""
+
+    def __init__(self, *parts: bytes) -> None:
+        self.parts = parts
+        self.asked = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        self.asked += 1
+        return iter(self.parts)
+
+
+class Rows:
+    """A class that many people write around a file: each iteration goes on where the one before stopped."""
+
+    def __init__(self, *rows: bytes) -> None:
+        self.source = iter(rows)
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self.source
+
+
+class Chunks(Rows):
+    """A class that begins a new iteration each time, as it should."""
+
+    def __init__(self, *rows: bytes) -> None:
+        self.rows = rows
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self.rows
+
+
+LEFT = """\
+import os, sys
+from requests import Session
+from requests.adapters import HTTPAdapter
+
+session = Session()
+for scheme in ("http://", "https://"):
+    session.mount(scheme, HTTPAdapter(max_retries=2))
+print("mounted", file=sys.stderr)
+if sys.argv[1:] == ["fork"] and os.fork() == 0:
+    sys.exit()
+if sys.argv[1:] == ["close"]:
+    sys.stderr.close()
+if sys.argv[1:] == ["none"]:
+    sys.stderr = None
+"""
+"""A program whose adapters have no retries of ours; as its argument says, it ends in some unusual way."""

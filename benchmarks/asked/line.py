@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Line:
-    """What was wanted, and what was got."""
+    """One measure: the bound that was wanted, and the figure that was got."""
 
     what: str
     wanted: str

@@ -78,7 +78,7 @@ class Worker:
 
 @dataclass(frozen=True)
 class Run:
-    """What became of the tasks."""
+    """The fate of the tasks, counted."""
 
     done: int
     seconds: float

@@ -176,7 +176,7 @@ class World:
 
 
 def violations(world: World) -> Iterator[str]:
-    """What is not as it must be, of every operation of a world that is over."""
+    """Yield the rules that the operations of a world that is over have broken, a phrase each."""
     for run in world.runs:
         wanted = "a success" if run.ended and run.ended[-1] == 200 else "a failure"
         got = "a success" if run.stop is not None and run.stop.reason.name == "SUCCESS" else "a failure"

@@ -35,7 +35,7 @@ NAMES = {
 
 
 WEB = {"in it": "ok in it, %", "else": "ok before and after, %", "p99": "p99, s", "requests": "upstream requests"}
-"""What of a web service is shown, and its title."""
+"""The columns of the table of the web service, each with its title."""
 
 
 def document(name: str) -> dict[str, Any]:

@@ -162,7 +162,7 @@ INSTEAD = {
     "sdk_headers": "give listeners=[SdkHeaders()]",
     "idempotency_header": "the header is Idempotency-Key",
 }
-"""What to do in place of an option that there was once."""
+"""The advice in place of each option that there was once."""
 
 MEANT = {word: name for name, words in WORDS.items() for word in words.split()}
 

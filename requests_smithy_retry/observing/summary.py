@@ -42,9 +42,8 @@ class RetrySummary:
 
     def table(self) -> str:
         """Return a line for each host, those with the most losses first."""
-        names = [item.name for item in fields(self) if item.name != "hosts"]
         hosts = sorted(self.hosts.items(), key=lambda item: (-item[1].lost, -item[1].retries, item[0]))
-        lines = [("host", *names), *((host, *(f"{getattr(of, name):.4g}" for name in names)) for host, of in hosts)]
+        lines = [("host", *COUNTS), *((host, *(f"{getattr(of, name):.4g}" for name in COUNTS)) for host, of in hosts)]
         widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
         return "\n".join(
             "  ".join(
@@ -52,6 +51,10 @@ class RetrySummary:
             )
             for host, *rest in lines
         )
+
+
+COUNTS = tuple(item.name for item in fields(RetrySummary) if item.name != "hosts")
+"""What is added up."""
 
 
 class Tally:
@@ -119,11 +122,4 @@ def summed(tables: Iterable[_Tallies]) -> RetrySummary:
 def add_up(parts: Iterable[RetrySummary]) -> RetrySummary:
     """Add summaries up, without their hosts."""
     all_of = tuple(parts)
-    return RetrySummary(
-        sum(part.operations for part in all_of),
-        sum(part.retried for part in all_of),
-        sum(part.retries for part in all_of),
-        sum(part.saved for part in all_of),
-        sum(part.lost for part in all_of),
-        sum(part.waited for part in all_of),
-    )
+    return RetrySummary(*(sum(getattr(part, name) for part in all_of) for name in COUNTS))

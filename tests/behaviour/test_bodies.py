@@ -13,22 +13,10 @@ from requests.auth import HTTPDigestAuth
 
 from requests_smithy_retry import StopReason, retry_history
 from requests_smithy_retry.testing import FaultServer, Reply
-from tests.support import pool_timeout, prepare, scripted, send
+from tests.support import Chunks, ReIterable, Rows, pool_timeout, prepare, scripted, send
 from tests.unit.wire.support import session
 
 TEXT = b"0123456789"
-
-
-class ReIterable:
-    """Gives a new iterator each time, and counts how often it was asked."""
-
-    def __init__(self, *parts: bytes) -> None:
-        self.parts = parts
-        self.asked = 0
-
-    def __iter__(self):
-        self.asked += 1
-        return iter(self.parts)
 
 
 class Draining:
@@ -254,26 +242,6 @@ def test_the_callers_request_keeps_its_body():
     response = adapter.send(request)
     assert request.body is data
     assert response.request is request
-
-
-class Rows:
-    """A class that many people write around a file: each iteration goes on where the one before stopped."""
-
-    def __init__(self, *rows: bytes) -> None:
-        self.source = iter(rows)
-
-    def __iter__(self):
-        yield from self.source
-
-
-class Chunks(Rows):
-    """A class that begins a new iteration each time, as it should."""
-
-    def __init__(self, *rows: bytes) -> None:
-        self.rows = rows
-
-    def __iter__(self):
-        yield from self.rows
 
 
 class Reading:

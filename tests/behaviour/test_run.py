@@ -12,6 +12,7 @@ import pytest
 
 import requests_smithy_retry
 from requests_smithy_retry.testing import FaultServer, Reply
+from tests.support import LEFT
 
 ROOT = Path(requests_smithy_retry.__file__).parent.parent
 pytestmark = pytest.mark.real_time
@@ -169,24 +170,6 @@ def test_adapters_that_a_program_mounts_are_reached(option, variable, kinds, fol
     monkeypatch.setenv("SMITHY_RETRY_MOUNTED", variable)
     done = python(folder, "-m", "requests_smithy_retry", "run", *option, "mounts.py", "--mounted=x")
     assert f"['--mounted=x'] {kinds} {kinds}\n" == done.stdout, done.stderr
-
-
-LEFT = """\
-import os, sys
-from requests import Session
-from requests.adapters import HTTPAdapter
-
-session = Session()
-for scheme in ("http://", "https://"):
-    session.mount(scheme, HTTPAdapter(max_retries=2))
-print("mounted", file=sys.stderr)
-if sys.argv[1:] == ["fork"] and os.fork() == 0:
-    sys.exit()
-if sys.argv[1:] == ["close"]:
-    sys.stderr.close()
-if sys.argv[1:] == ["none"]:
-    sys.stderr = None
-"""
 
 
 @pytest.mark.untraced

@@ -8,21 +8,9 @@ import mmap
 import pytest
 
 from requests_smithy_retry.core.replay import Body, BodyChanged, ReplayGuard
-from tests.support import prepare, scripted, send, wire_bytes
+from tests.support import Chunks, Rows, prepare, scripted, send, wire_bytes
 
 TEXT = b"0123456789"
-
-
-class ReIterable:
-    """Gives a new iterator each time, and counts how often it was asked."""
-
-    def __init__(self, *parts: bytes) -> None:
-        self.parts = parts
-        self.asked = 0
-
-    def __iter__(self):
-        self.asked += 1
-        return iter(self.parts)
 
 
 class NoSeek:
@@ -83,26 +71,6 @@ def test_a_generator_that_was_drawn_on_is_spent_whatever_the_connection_says():
     begun = Body(request)
     assert begun.rewind(unwritten=True)
     assert not begun.rewind(unwritten=False)
-
-
-class Rows:
-    """A class that many people write around a file: each iteration goes on where the one before stopped."""
-
-    def __init__(self, *rows: bytes) -> None:
-        self.source = iter(rows)
-
-    def __iter__(self):
-        yield from self.source
-
-
-class Chunks(Rows):
-    """A class that begins a new iteration each time, as it should."""
-
-    def __init__(self, *rows: bytes) -> None:
-        self.rows = rows
-
-    def __iter__(self):
-        yield from self.rows
 
 
 @pytest.mark.parametrize("rows", [[b"row %d;" % number for number in range(12)], [b"same row;"] * 12], ids=repr)

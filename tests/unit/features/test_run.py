@@ -12,7 +12,7 @@ import requests
 
 from requests_smithy_retry import RetryAdapter, uninstall
 from requests_smithy_retry.features.everywhere import run as run_module
-from tests.support import URL
+from tests.support import LEFT, URL
 
 PROGRAM = """\
 import sys
@@ -77,24 +77,6 @@ def test_run_returns_the_status(arguments, status, folder, monkeypatch, own_proc
     assert status == run_module.run(arguments)
     with pytest.raises(SystemExit, match="7"):
         run_module.run(["program.py", "exit"])
-
-
-LEFT = """\
-import os, sys
-from requests import Session
-from requests.adapters import HTTPAdapter
-
-session = Session()
-for scheme in ("http://", "https://"):
-    session.mount(scheme, HTTPAdapter(max_retries=2))
-print("mounted", file=sys.stderr)
-if sys.argv[1:] == ["fork"] and os.fork() == 0:
-    sys.exit()
-if sys.argv[1:] == ["close"]:
-    sys.stderr.close()
-if sys.argv[1:] == ["none"]:
-    sys.stderr = None
-"""
 
 
 def reported(arguments, capsys):
