@@ -20,7 +20,9 @@ from rich.table import Table
 
 from ..classifiers.actions import RetryForbidden, RetryIndicated
 from ..config.retry_config import RetryConfig
+from ..core.backoff import Jitter
 from ..core.line import ATTEMPTS
+from ..core.server_hints import MILLISECOND_HEADERS
 from ..errors import RetryConfigError, StopReason
 from ..observing.history import AttemptRecord, RetryHistory, retry_history
 from ..testing.scripted import ScriptedReply, scripted
@@ -39,7 +41,8 @@ def explain_outcome(outcome: Any, request: PreparedRequest, config: RetryConfig)
     """Explain the decision if every attempt ends with this step of a script, as plain values for JSON.
 
     The delays are the shortest and the longest wait before each retry that the quota pays for, in seconds; ``then`` is
-    a sentence on an operation that finds the quota empty, or an empty text.
+    a sentence on an operation that finds the quota empty, or an empty text. ``is_spread``: a server asked for some of
+    the waits, to which up to a tenth is added, at random.
     """
     least, most = (_history(outcome, request, config, random) for random in (0.0, 1.0))
     quick = _paid(least)
@@ -62,7 +65,15 @@ def explain_outcome(outcome: Any, request: PreparedRequest, config: RetryConfig)
             for number, (shortest, longest) in enumerate(zip(quick, _paid(most), strict=False), start=1)
         ],
         "then": then,
+        "is_spread": _is_spread(config, most),
     }
+
+
+def _is_spread(config: RetryConfig, history: RetryHistory) -> bool:
+    """Return True if a wait gets the spread of contract 7.5."""
+    if config.jitter == Jitter.NONE.value or config.pacing == "off":
+        return False
+    return any(attempt.delay_source in (*MILLISECOND_HEADERS, "retry-after") for attempt in _paid(history))
 
 
 def _paid(history: RetryHistory) -> list[AttemptRecord]:
@@ -98,7 +109,8 @@ def exception_named(name: str) -> Exception:
 
 def _history(step: Any, request: PreparedRequest, config: RetryConfig, random: float) -> RetryHistory:
     """Run the operation with a constant random number: 0 gives the shortest delays, 1 the longest."""
-    own = config.replace(timeout=None, raise_on_status=False, listeners=())
+    # The random numbers of the backoff are set below, and a hint's spread is told beside the delays.
+    own = config.replace(timeout=None, raise_on_status=False, listeners=(), jitter=Jitter.NONE.value)
     if hasattr(own.quota, "without_secrets"):
         own = own.replace(quota="payoff")  # nothing is asked of Redis; an operation alone has the same retries here
     # While nobody succeeds, a service is asked for as long as there is patience; never a hundred times.
@@ -106,6 +118,8 @@ def _history(step: Any, request: PreparedRequest, config: RetryConfig, random: f
     strategy: Any = adapter.strategy
     for backoff in (strategy.policy.transient, strategy.policy.throttling):
         backoff.random = lambda: random
+        if config.backoff is None:
+            backoff.jitter_type = Jitter(config.jitter)
     try:
         outcome: Any = adapter.send(request)
     except Exception as error:
@@ -199,6 +213,8 @@ def show(answer: dict[str, Any], console: Console) -> None:
         for wait in answer["delays"]:
             delays.add_row(str(wait["retry"]), f"{wait['least']:.3g} s", f"{wait['most']:.3g} s")
         console.print(delays)
+    if answer["is_spread"]:
+        console.print("a wait that the server asks for: up to a tenth more, at most 5 s, at random", highlight=False)
     if answer["then"]:
         console.print(f"then: {answer['then']}", highlight=False)
     console.print(f"if every attempt ends so: {answer['why']}", highlight=False)

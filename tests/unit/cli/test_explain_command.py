@@ -78,6 +78,27 @@ def test_the_delays_are_a_span(arguments: list[str], expected: list[tuple[float,
 
 
 @pytest.mark.parametrize(
+    ("arguments", "is_spread"),
+    [
+        (["--header", "Retry-After: 4"], True),
+        (["--header", "Retry-After: 4", "jitter=none"], False),
+        (["--header", "Retry-After: 4", "pacing=off"], False),
+        (["--header", "x-amz-retry-after: 4000"], False),
+        ([], False),
+    ],
+)
+def test_a_spread_is_told_beside_the_wait_that_a_server_asks_for(arguments: list[str], is_spread: bool) -> None:
+    """The delays are the same each time: the hint itself, and a sentence on what is added to it at random."""
+    said = answer("--status", "429", *arguments)
+    assert is_spread is said["is_spread"]
+    assert is_spread is (
+        "a wait that the server asks for: up to a tenth more" in run("--status", "429", *arguments).stdout
+    )
+    if is_spread:
+        assert [{"retry": number, "least": 4.0, "most": 4.0} for number in (1, 2)] == said["delays"]
+
+
+@pytest.mark.parametrize(
     ("arguments", "until", "end"),
     [
         ([], "the outage is 5 s old", "waited 4.85 s: https://example.invalid has been failing"),
