@@ -43,6 +43,16 @@ def test_metrics_count_what_happened(registry: CollectorRegistry) -> None:
     assert value(registry, "quota_tokens", scope=SCOPE) == 500 - 5 - 14 + 1
 
 
+def test_counters_are_zero_before_the_first_failure(registry: CollectorRegistry) -> None:
+    """A success is enough: a counter that appears with its first failure would keep that one from a rate."""
+    send(scripted(200, listeners=[PrometheusListener(registry=registry)]))
+    common = {"method": "GET", "scope": SCOPE}
+    for name in ("retries_total", "throttled_total", "recovered_total"):
+        assert 0 == value(registry, name, **common)
+    for reason in ("patience", "deadline", "line_full", "quota_exceeded", "max_attempts", "hint_too_long"):
+        assert 0 == value(registry, "give_ups_total", **common, reason=reason)
+
+
 def test_the_gauge_is_read_when_it_is_scraped(registry: CollectorRegistry) -> None:
     """The gauge shows the tokens of a bucket as they are now, not as they were at the last event."""
     adapter = scripted(503, 200, listeners=[PrometheusListener(registry=registry)], max_attempts=2)

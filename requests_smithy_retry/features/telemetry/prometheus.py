@@ -17,6 +17,7 @@ except ImportError as _error:
     _missing = "PrometheusListener needs prometheus-client: pip install prometheus-client"
     raise ImportError(_missing, name=_error.name) from _error
 
+from ...core.endings import EXHAUSTED
 from ...observing.events import (
     AfterAttempt,
     GaveUp,
@@ -38,7 +39,8 @@ class PrometheusListener(RetryListener):
     """Counts attempts, retries, waits, throttling, rescues and giving up; shows the quota and the waiting operations.
 
     Each label has few values, whatever servers answer: known methods, statuses of three digits, and the first
-    ``max_scopes`` scopes and exception types. The rest is ``_OTHER``.
+    ``max_scopes`` scopes and exception types. The rest is ``_OTHER``. The counters of what may go wrong are 0 from a
+    scope's first attempt on, so that ``rate()`` sees the first failure.
 
     :param registry: in place of the default one.
     :param max_scopes: the most scopes with labels of their own.
@@ -62,6 +64,7 @@ class PrometheusListener(RetryListener):
         self._throttled = count("throttled", "Attempts that a server throttled")
         self._give_ups = count("give_ups", "Operations given up, by reason", "reason")
         self._recovered = count("recovered", "Operations that succeeded after a retry")
+        self._begun: set[tuple[str, str]] = set()
         registry.register(_Gauges(self._levels))
 
     def after_attempt(self, event: AfterAttempt, /) -> None:
@@ -90,7 +93,14 @@ class PrometheusListener(RetryListener):
         self._recovered.labels(*self._common(event.operation)).inc()
 
     def _common(self, operation: ObservedOperation) -> tuple[str, str]:
-        return self._labels.method(operation), self._labels.scope(operation)
+        common = self._labels.method(operation), self._labels.scope(operation)
+        if common not in self._begun:
+            for counter in (self._retries, self._throttled, self._recovered):
+                counter.labels(*common)
+            for reason in EXHAUSTED:
+                self._give_ups.labels(*common, reason.name.lower())
+            self._begun.add(common)
+        return common
 
 
 class _Gauges(Collector):
