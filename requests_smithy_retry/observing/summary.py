@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from itertools import count
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import QUIET_ENDINGS, StopReason
 from ..urls import display_scope
@@ -102,10 +102,15 @@ def retry_summary(session: requests.Session) -> RetrySummary:
 
     :raises ValueError: if the session has no :class:`RetryAdapter`.
     """
-    plans = [plan for adapter in session.adapters.values() if (plan := getattr(adapter, "plan", None)) is not None]
-    if not plans:
+    adapters = [adapter for adapter in session.adapters.values() if getattr(adapter, "plan", None) is not None]
+    if not adapters:
         raise ValueError("the session has no RetryAdapter: mount one first")
-    return summed({id(plan.scopes): plan.scopes for plan in plans}.values())
+    return summary_of(adapters)
+
+
+def summary_of(adapters: Iterable[Any]) -> RetrySummary:
+    """Return what the retries of these adapters did so far; what several of them share counts once."""
+    return summed({id(adapter.plan.scopes): adapter.plan.scopes for adapter in adapters}.values())
 
 
 def summed(tables: Iterable[_Tallies]) -> RetrySummary:

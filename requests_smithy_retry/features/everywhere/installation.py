@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -45,6 +46,8 @@ class Installation:
         self._adapter = adapter
         self._left_alone: dict[str, object] = {}
         self._reached = Reached()
+        # By identity: an adapter of others may not be hashable.
+        self._alive: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self._told = told
 
     @property
@@ -93,6 +96,7 @@ class Installation:
         if isinstance(adapter, type(self._adapter)):
             with _lock:
                 self._reached.add(Kind(name), adapter.retry_config)
+                self._alive[id(adapter)] = adapter
             return
         found, policy = objection(adapter, type(self._adapter), self.mounted), None
         if found is None:
@@ -133,18 +137,30 @@ class Installation:
             self._told = None
 
     def report(self, *, each: bool = False) -> list[str]:
-        """Return a line that tells how many adapters were reached; then one for each kind of them, if asked for."""
+        """Return a line that tells how many adapters were reached, and one of what their retries did.
+
+        What several adapters share counts to the end; what one has for itself, a translated ``Retry``, while it lives.
+
+        :param each: also a line for each kind of adapters.
+        """
+        from ...observing.summary import summary_of
+
         if not self.config.enabled:
             return [f"retries are switched off: {self.config.shown('enabled')}"]
         with _lock:
             line = self._reached.line("would have" if self.is_dry else "had")
-            return [line, *(self._reached.lines() if each else ())] if line else []
+            did = summary_of([self._adapter, *self._alive.values()])
+            lines = [line, str(did)] if did.operations else [line]
+            return [*lines, *(self._reached.lines() if each else ())] if line else []
 
     def _take_over(self, adapter: Any, own: Any = None) -> Any:
         from .combined import take_over
 
         policy = {**self._adapter._policy(), "_addresses": self._adapter.addresses}
-        return take_over(adapter, type(self._adapter), policy, own)
+        taken = take_over(adapter, type(self._adapter), policy, own)
+        with _lock:
+            self._alive[id(taken)] = taken
+        return taken
 
     def __repr__(self) -> str:
         left = f"; left alone: {'; '.join(self._left_alone)}" if self._left_alone else ""

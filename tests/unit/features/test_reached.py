@@ -10,8 +10,9 @@ import requests
 from requests.adapters import BaseAdapter, HTTPAdapter
 from urllib3.util.retry import Retry
 
-from requests_smithy_retry import install, mount, uninstall
+from requests_smithy_retry import RetryAdapter, install, mount, uninstall
 from requests_smithy_retry.features.everywhere.installation import Installation, Told, install_later
+from requests_smithy_retry.testing import FaultServer, Reply, skipped_waits
 
 mounting: Any = sys.modules["requests_smithy_retry.features.everywhere.installation"]
 
@@ -153,3 +154,27 @@ def test_sessions_of_the_program_are_counted() -> None:
     for _ in range(2):
         requests.Session()
     assert ["2 of 2 adapters had retries"] == installation.report()
+
+
+class Equal(HTTPAdapter):
+    """An adapter that cannot be in a set."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Equal)
+
+
+@pytest.mark.parametrize("mounted", ["replace", "all"])
+def test_a_second_line_counts_what_retries_did(mounted: str) -> None:
+    """Over all adapters, those with a policy of their own included; before any operation there is no such line."""
+    installation = installed(mounted)
+    given = (None, HTTPAdapter(max_retries=Retry(3, status_forcelist=[503])), Equal(), RetryAdapter(max_attempts=2))
+    sessions = [requests.Session() if adapter is None else session_with(adapter) for adapter in given]
+    assert 1 == len(installation.report())
+    with skipped_waits(), FaultServer([Reply(503), Reply(200)] * 4) as server:
+        for session in sessions:
+            assert 200 == session.get(server.url).status_code
+    line, counts = installation.report()
+    assert "4 of 4 adapters had retries" == line
+    assert counts.startswith("4 operations: 4 retried (4 retries), 4 saved, 0 lost, ")
