@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -91,6 +92,26 @@ def test_a_nightly_job_ends_when_its_time_is_up() -> None:
         space = run("nightly-job.md", server, **{"range(300)": "range(9)", "deadline=3600": "deadline=0.5"})
     assert time.monotonic() - began < 30
     assert 9 == len(space["lost"])
+
+
+def test_a_nightly_job_ends_at_ctrl_c(tmp_path: Path) -> None:
+    """Threads that wait for a server which is down let go, and what has not begun is not sent."""
+    pytest.importorskip("pandas")
+    text = (HOWTO / "nightly-job.md").read_text(encoding="utf-8")
+    block = next(match[2] for match in BLOCK.finditer(text))
+    with FaultServer(default=Reply(503)) as server:
+        (tmp_path / "job.py").write_text(block.replace("https://api.example.com", server.url))
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        command = [sys.executable, "job.py"]
+        with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as job:
+            while len(server.requests) < 8:
+                time.sleep(0.05)
+            job.send_signal(signal.SIGINT)
+            began = time.monotonic()
+            _, err = job.communicate(timeout=60)
+        assert time.monotonic() - began < 20
+        assert err.rstrip().endswith("KeyboardInterrupt")
+        assert len(server.requests) < 100
 
 
 def test_a_payment_is_applied_once(tmp_path: Path) -> None:
