@@ -1,9 +1,9 @@
-"""Runs the whole suite on the Pythons of Debian testing: ``python tests/project/pythons.py FOLDER`` (docs/release.md).
+"""Runs the whole suite on the Pythons of other Debians: ``python tests/project/pythons.py FOLDER`` (docs/release.md).
 
-Needs root, debootstrap, unshare and git. FOLDER, made on the first run and kept for the next, becomes a Debian of its
-own. ``/proc`` and ``/dev`` are mounted there in a namespace that ends with each command: nothing stays mounted, so that
-FOLDER can be deleted. pip goes by its configuration outside. ``--python python3.15`` runs one alone; other arguments
-are handed on to pytest.
+Debian testing has the newest Pythons, and Debian 13 has OpenSSL 3.5. Needs root, debootstrap, unshare and git. FOLDER,
+made on the first run and kept for the next, gets a tree for each Debian. ``/proc`` and ``/dev`` are mounted there in a
+namespace that ends with each command: nothing stays mounted, so that FOLDER can be deleted. pip goes by its
+configuration outside. ``--python python3.15`` runs one alone; other arguments are handed on to pytest.
 
 Prints a row for the table of docs/release.md for each Python.
 """
@@ -20,8 +20,8 @@ from pathlib import Path
 from released import USE
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-PYTHONS = "python3.14", "python3.15", "pypy3"
-PACKAGES = (*(python + part for python in PYTHONS for part in ("", "-venv")), "ca-certificates", "git")
+PYTHONS = {"python3.14": "forky", "python3.15": "forky", "pypy3": "forky", "python3.13": "trixie"}
+"""By interpreter: the Debian that has it."""
 SCRIPTS = Path("/usr/share/debootstrap/scripts")
 AS_OUTSIDE = (
     *("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf", "~/.config/pip/pip.conf", "~/.pip/pip.conf"),
@@ -47,29 +47,33 @@ cd /
 
 
 def main() -> int:
-    """Make the Debian if it is not there, and run the suite on each of its Pythons; return how many failed."""
+    """Make each Debian that is not there, and run the suite on its Pythons; return how many failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--python", action="append", choices=PYTHONS)
     given, handed_on = parser.parse_known_args()
-    root: Path = given.folder.resolve()
-    if not (root / "usr/bin/git").exists():
-        bootstrap(root)
-    for name in AS_OUTSIDE:
-        copy_in(Path(name).expanduser(), root)
-    copy_checkout(root / "checkout")
-    return sum(run_suite(root, python, handed_on or ["-m", "not once"]) != 0 for python in given.python or PYTHONS)
+    failed = 0
+    for python in given.python or PYTHONS:
+        root = given.folder.resolve() / PYTHONS[python]
+        if not (root / "usr/bin/git").exists():
+            bootstrap(root)
+        for name in AS_OUTSIDE:
+            copy_in(Path(name).expanduser(), root)
+        copy_checkout(root / "checkout")
+        failed += run_suite(root, python, handed_on or ["-m", "not once"]) != 0
+    return failed
 
 
 def bootstrap(root: Path) -> None:
-    """Make a Debian testing with its Pythons, from the mirror of the machine's own Debian."""
+    """Make a Debian with its Pythons, from the mirror of the machine's own Debian."""
     targets = ["apt-get", "indextargets", "--format", "$(ORIGIN) $(REPO_URI)", "Created-By: Packages"]
     lines = subprocess.run(targets, check=True, capture_output=True, text=True).stdout.splitlines()
     mirror = next(line.split()[1] for line in lines if line.startswith("Debian "))
-    script = SCRIPTS / "forky"
+    script = SCRIPTS / root.name
     script = script if script.exists() else SCRIPTS / "sid"
-    options = "--variant=minbase", f"--include={','.join(PACKAGES)}"
-    run("debootstrap", *options, "forky", root, mirror, script)
+    pythons = [python for python, debian in PYTHONS.items() if debian == root.name]
+    packages = *(python + part for python in pythons for part in ("", "-venv")), "ca-certificates", "git"
+    run("debootstrap", "--variant=minbase", f"--include={','.join(packages)}", root.name, root, mirror, script)
 
 
 def copy_in(path: Path, root: Path) -> None:
