@@ -19,6 +19,7 @@ from requests_smithy_retry import (
     RetryAdapter,
     RetryConfig,
     RetryConfigError,
+    RetryConfigWarning,
     RetryError,
     SimpleRetryStrategy,
     StandardRetryStrategy,
@@ -638,3 +639,10 @@ def test_another_strategy_may_be_assigned():
     adapter.strategy = SimpleRetryStrategy(max_attempts=1)
     assert 503 == send(adapter).status_code
     assert 1 == len(adapter.sent)
+
+
+def test_a_patch_of_gevents_that_comes_too_late_is_named(monkeypatch) -> None:
+    """Where threads were patched after the import, greenlets would share what an attempt knows of itself."""
+    monkeypatch.setattr(threading, "local", type("local", (), {}))
+    with pytest.warns(RetryConfigWarning, match="greenlets share the state of their attempts.* Patch first"):
+        RetryAdapter()

@@ -11,6 +11,7 @@ import responses
 
 from requests_smithy_retry import RetryAdapter, mount, retry_history
 from requests_smithy_retry.testing import FakeClock
+from tests.support import prepare, scripted
 
 URL = "https://user:hunter2@api.example.com/things?token=hunter2#hunter2"
 
@@ -55,6 +56,25 @@ def test_an_answer_that_nobody_wants_retried_is_no_warning(caplog: pytest.LogCap
     history = retry_history(response)
     assert history is not None
     assert history.sentence == "ended at attempt 1 with 404: no classifier asked for a retry"
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://api.example.com/a?b=c", "https://api.example.com:443/a"),
+        ("http://user:pass@host:8080/a#b", "http://host:8080/a"),
+        ("http://[::1]:80/", "http://[::1]:80/"),
+        ("http://[broken/", "invalid URL"),
+        ("", "://"),
+    ],
+)
+def test_a_url_is_written_without_its_secrets(url: str, expected: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Scheme, host, port and path are left; a URL that cannot be taken apart is not written at all."""
+    request = prepare()
+    request.url = url
+    with caplog.at_level(logging.DEBUG, "requests_smithy_retry"):
+        scripted(200, scope=lambda _: "any").send(request)
+    assert expected == caplog.records[0].retry_url  # type: ignore[attr-defined]
 
 
 def test_no_secret_reaches_a_log_record(caplog: pytest.LogCaptureFixture) -> None:

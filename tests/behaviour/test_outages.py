@@ -110,6 +110,7 @@ def test_patience_always_holds_and_a_deadline_only_bounds(
     adapter, of = service((0.0, 60.0), **options)
     history = retry_history(send(adapter))
     assert (reason, pytest.approx(over)) == (history.stop_reason, of.clock.now())
+    assert (reason is StopReason.DEADLINE) == ("was failing until the deadline" in history.explain())
 
 
 @pytest.mark.parametrize("kind", ["option", "block"])

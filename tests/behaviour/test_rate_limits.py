@@ -11,7 +11,7 @@ from urllib3.util import Retry
 
 from requests_smithy_retry import RateLimitDialect, retry_history, retry_options
 from requests_smithy_retry.testing import FakeClock
-from tests.support import URL, Reply, reset_error, scripted, send
+from tests.support import Reply, reset_error, scripted, send
 
 SCOPE = "https://api.example.com:443"
 
@@ -155,13 +155,48 @@ def test_a_user_adds_a_dialect_in_one_line() -> None:
     assert [3.0] == adapter.clock.sleeps
 
 
-@pytest.mark.parametrize("url", [URL, "https://other.example.com/"])
-def test_two_users_do_not_hold_each_other(url: str) -> None:
-    """Nor does another origin."""
+def test_another_origin_is_not_held() -> None:
+    """A limit is that of the origin that announced it."""
     adapter = scripted(limit(0), 200, clock=FakeClock())
-    send(adapter, headers={"Authorization": "Bearer alice"})
-    send(adapter, url=url, headers={"Authorization": "Bearer bob"})
+    send(adapter)
+    send(adapter, url="https://other.example.com/")
     assert [] == adapter.clock.sleeps
+
+
+SIGNED = "AWS4-HMAC-SHA256 Credential={}/20260101/eu/x/aws4_request, SignedHeaders=host, Signature={}"
+OAUTH = 'OAuth oauth_consumer_key="app", oauth_nonce="{}", oauth_token="{}", oauth_signature="{}"'
+SAME_USER: list[tuple[dict[str, str], dict[str, Any]]] = [
+    ({}, {"Accept": "text/html"}),
+    ({"Authorization": "Bearer a"}, {"AUTHORIZATION": "Bearer a", "Accept": "*/*"}),
+    ({"Authorization": "Bearer a"}, {"Authorization": b"Bearer a"}),
+    ({"Authorization": SIGNED.format("A", "1")}, {"Authorization": SIGNED.format("A", "2")}),
+    ({"Authorization": OAUTH.format(1, "t", 2)}, {"Authorization": OAUTH.format(3, "t", 4)}),
+    ({"Authorization": 'Digest username="a", nc=1'}, {"Authorization": 'Digest username="a", nc=2'}),
+    ({"Authorization": 'Signature keyId="k",signature="1"'}, {"Authorization": 'Signature keyId="k",signature="2"'}),
+]
+TWO_USERS: list[tuple[dict[str, str], dict[str, Any]]] = [
+    ({}, {"Authorization": "Bearer a"}),
+    ({"Authorization": "Bearer a"}, {"Authorization": "Bearer b"}),
+    ({"Authorization": "Basic dTpw"}, {"Authorization": "Basic dTpx"}),
+    ({"X-Api-Key": "a"}, {"Api-Key": "a"}),
+    ({"Authorization": SIGNED.format("A", "1")}, {"Authorization": SIGNED.format("B", "1")}),
+    ({"Authorization": OAUTH.format(1, "t", 2)}, {"Authorization": OAUTH.format(1, "u", 2)}),
+    ({"Authorization": 'Digest username="a", nc=1'}, {"Authorization": 'Digest username="b", nc=1'}),
+    ({"X-Api-Key": "\xe4\ud800"}, {"X-Api-Key": "\xe4"}),
+]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "waits"),
+    [*((*pair, [7.0]) for pair in SAME_USER), *((*pair, []) for pair in TWO_USERS)],
+    ids=ascii,
+)
+def test_two_users_do_not_hold_each_other(one: dict[str, str], other: dict[str, Any], waits: list[float]) -> None:
+    """Credentials tell users apart, without what is another one for each request of a user."""
+    adapter = scripted(limit(0), 200, clock=FakeClock())
+    send(adapter, headers=one)
+    send(adapter, headers=other)
+    assert waits == adapter.clock.sleeps
 
 
 def test_an_attempt_without_an_answer_tries_nothing_shorter() -> None:

@@ -9,6 +9,9 @@ import pytest
 
 import requests_smithy_retry
 import requests_smithy_retry.testing
+from requests_smithy_retry import StandardRetryStrategy
+from tests.support import read_timeout
+from tests.unit.core.test_strategy import Safe, refresh
 
 pytestmark = pytest.mark.once
 
@@ -37,6 +40,21 @@ def test_every_public_name_is_in_the_reference_once(package):
     text = "\n".join(path.read_text(encoding="utf-8") for path in REFERENCE.rglob("*.md"))
     found = Counter(re.findall(rf"^\.\. auto\w+:: {re.escape(package.__name__)}\.(\w+)(?:\(\))?$", text, re.MULTILINE))
     assert Counter(package.__all__) == found
+
+
+def test_the_reference_says_the_bases_of_the_published_numbers():
+    """The sentence below the table of options, which is written by hand."""
+    bases = []
+    for spec in ("2.1", "2.0"):
+        strategy = StandardRetryStrategy(retry_spec=spec, jitter="none")
+        tokens = [strategy.acquire_initial_retry_token() for _ in range(2)]
+        bases += [refresh(strategy, tokens[0], read_timeout()), refresh(strategy, tokens[1], Safe(throttling=True))]
+    assert [0.05, 1.0, 1.0, 1.0] == [token.retry_delay for token in bases]
+    sentence = (
+        "from 0.05 s after a transient failure and 1 s after throttling "
+        'with `retry_spec="2.1"`, and from 1 s with `"2.0"`.'
+    )
+    assert sentence in page("options.md").replace("\n", " ")
 
 
 def test_every_pytest_fixture_is_in_the_reference():

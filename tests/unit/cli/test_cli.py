@@ -6,15 +6,15 @@ import sys
 
 import pytest
 
-from requests_smithy_retry.cli import EXTRA, main
+from tests.unit.cli import Done, main
+
+EXTRA = ["click", "rich"]
 
 
-def outcome(call, capsys):
+def outcome(*arguments):
     """The exit status, and what was said on the two streams."""
-    with pytest.raises(SystemExit) as ended:
-        call()
-    said = capsys.readouterr()
-    return ended.value.code, said.out, said.err
+    done = Done(*arguments)
+    return done.exit_code, done.stdout, done.stderr
 
 
 @pytest.fixture
@@ -36,21 +36,21 @@ def without(monkeypatch):
     return forget
 
 
-@pytest.mark.parametrize("missing", sorted(EXTRA))
-def test_a_missing_extra_is_told_in_one_sentence(missing, without, capsys):
+@pytest.mark.parametrize("missing", EXTRA)
+def test_a_missing_extra_is_told_in_one_sentence(missing, without):
     """Without the extra, one line says how to install it, and the status is 2."""
     without(missing)
-    status, out, err = outcome(lambda: main(["explain"]), capsys)
+    status, out, err = outcome("explain")
     assert (2, "", 1) == (status, out, err.count("\n"))
     assert f"needs '{missing}'" in err
     assert f"{sys.executable} -m pip install click rich" in err
 
 
-def test_run_needs_no_extra_and_help_tells_of_it(without, capsys):
+def test_run_needs_no_extra_and_help_tells_of_it(without):
     """``run`` works without the extra's library, and stands in the help although it is no command like the others."""
-    assert "requests-smithy-retry run app.py" in outcome(lambda: main(["--help"]), capsys)[1]
+    assert "requests-smithy-retry run app.py" in outcome("--help")[1]
     without("click")
-    status, out, err = outcome(lambda: main(["run"]), capsys)
+    status, out, err = outcome("run")
     assert (2, "") == (status, out)
     assert err.startswith("usage: ")
 
@@ -66,15 +66,14 @@ def test_another_missing_module_is_a_bug(without):
 def test_the_package_imports_nothing_of_the_extra():
     """Importing the entry point imports neither click nor rich."""
     code = (
-        "import sys, requests_smithy_retry.cli; sys.exit(any(name.split('.')[0] in "
-        f"{sorted(EXTRA)} for name in sys.modules))"
+        f"import sys, requests_smithy_retry.cli; sys.exit(any(name.split('.')[0] in {EXTRA} for name in sys.modules))"
     )
     assert 0 == subprocess.run([sys.executable, "-c", code], check=False, timeout=600).returncode
 
 
-def test_help_names_every_command(capsys):
+def test_help_names_every_command():
     """``--help`` lists all commands, which also shows that each can be imported."""
-    status, out, _ = outcome(lambda: main(["--help"]), capsys)
+    status, out, _ = outcome("--help")
     assert 0 == status
     listed = [
         line.split()[0]
@@ -92,8 +91,8 @@ def test_help_names_every_command(capsys):
         (["explain", "--loud"], "No such option"),
     ],
 )
-def test_bad_usage_says_what_is_wrong(arguments, said, capsys):
+def test_bad_usage_says_what_is_wrong(arguments, said):
     """Bad usage ends with status 2 and a sentence."""
-    status, out, err = outcome(lambda: main(arguments), capsys)
+    status, out, err = outcome(*arguments)
     assert (2, "") == (status, out)
     assert said in err

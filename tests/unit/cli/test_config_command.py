@@ -6,13 +6,11 @@ import pytest
 
 pytest.importorskip("click")
 
-from click.testing import CliRunner
-
-from requests_smithy_retry.cli.config_command import config
+from tests.unit.cli import Done
 
 
 def run(*arguments, **environ):
-    return CliRunner().invoke(config, list(arguments), env=environ)
+    return Done("config", *arguments, **environ)
 
 
 def test_only_what_was_set_is_shown_unless_all_is_asked_for():

@@ -5,21 +5,18 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
-import requests
 
 pytest.importorskip("click")
 pytest.importorskip("rich")
 
-from click.testing import CliRunner
-
-from requests_smithy_retry import RetryConfig
-from requests_smithy_retry.cli.explain_command import explain, explain_outcome
+from tests.unit.cli import Done
 
 
-def run(*arguments: str) -> Any:
-    return CliRunner().invoke(explain, list(arguments))
+def run(*arguments: str) -> Done:
+    return Done("explain", *arguments)
 
 
 def answer(*arguments: str) -> Any:
@@ -158,9 +155,8 @@ def test_a_person_reads_tables() -> None:
 
 def test_a_shared_quota_is_not_touched() -> None:
     """An explanation spends nobody's tokens, and connects to nothing."""
-    config = RetryConfig(quota="redis://127.0.0.1:1/0")
-    request = requests.Request("GET", "https://api.example.com").prepare()
-    assert explain_outcome(503, request, config)["is_retried"]
+    with mock.patch("socket.socket", side_effect=AssertionError("it connects")):
+        assert answer("--status", "503", "quota=redis://127.0.0.1:1/0")["is_retried"]
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from requests_smithy_retry.core.foreign import (
     check_for_foreign,
     is_built_in,
 )
-from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.testing import FakeClock
 from tests.support import ScriptedAdapter, reset_error, scripted, send
 
 SCOPE = "https://api.example.com:443"

@@ -22,8 +22,7 @@ from requests_smithy_retry.config.retry_options import NOTHING
 from requests_smithy_retry.core import held as module
 from requests_smithy_retry.core.held import Held, release_connection
 from requests_smithy_retry.core.time_limits import TimeLimits
-from requests_smithy_retry.testing import CutBody, FaultServer, Reply
-from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.testing import CutBody, FakeClock, FaultServer, Reply
 from requests_smithy_retry.wire.state import this_thread
 from tests.support import prepare
 from tests.unit.wire.support import session

@@ -34,7 +34,7 @@ from requests_smithy_retry.config.retry_options import OperationOptions
 from requests_smithy_retry.config.sources import resolve
 from requests_smithy_retry.core.policy import takes_previous_delay
 from requests_smithy_retry.features.urllib3_retry.translation import Urllib3Rules
-from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.testing import FakeClock
 from tests.support import config_of
 
 

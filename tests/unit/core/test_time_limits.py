@@ -24,7 +24,7 @@ from requests_smithy_retry.clock import Deadline
 from requests_smithy_retry.config.retry_options import NOTHING
 from requests_smithy_retry.core import time_limits
 from requests_smithy_retry.core.time_limits import TimeLimits, as_body_failure
-from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.testing import FakeClock
 from requests_smithy_retry.wire import private
 from requests_smithy_retry.wire.state import this_thread
 from tests.support import prepare, scripted, send

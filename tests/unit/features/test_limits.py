@@ -17,6 +17,7 @@ from requests_smithy_retry.features.rate_limits import Users
 from requests_smithy_retry.features.rate_limits import limits as limits_module
 from requests_smithy_retry.features.rate_limits.announced import Announced
 from requests_smithy_retry.features.rate_limits.limits import Limits, Pass, Turn
+from requests_smithy_retry.urls import KEYS, user_of
 from tests.support import let_go
 
 
@@ -332,3 +333,11 @@ def test_the_longer_one_of_two_refusals_counts() -> None:
     for who, seconds in (("a", 9), ("b", 7), ("c", 1)):
         limits.refused(who, seconds, 0)
     assert (7, "retry-after") == limits.opens(0)
+
+
+@pytest.mark.parametrize("name", sorted(KEYS))
+def test_no_secret_is_in_the_mark_of_a_user(name: str) -> None:
+    """It is a digest, and of no credentials it is empty."""
+    assert b"" == user_of({})
+    mark = user_of({name: "hunter2"})
+    assert (32, False) == (len(mark), b"hunter2" in mark)

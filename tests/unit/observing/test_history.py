@@ -30,7 +30,7 @@ from requests_smithy_retry.classifiers.fold import Vote
 from requests_smithy_retry.clock import SYSTEM_CLOCK
 from requests_smithy_retry.observing.events import ObservedOperation
 from requests_smithy_retry.observing.history import AttemptRecord, attach
-from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.testing import FakeClock
 from tests.support import URL, Reply, pool_timeout, prepare, read_timeout, reset_error, scripted, send, session_with
 
 

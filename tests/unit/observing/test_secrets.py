@@ -25,13 +25,13 @@ from prometheus_client.exposition import generate_latest
 from requests_smithy_retry import (
     AdaptiveRetryStrategy,
     RetryError,
+    RetryListener,
     SdkHeaders,
     StandardRetryToken,
     TokenBucket,
     classifier,
     retry_history,
 )
-from requests_smithy_retry.config.parsers import EVENTS
 from requests_smithy_retry.otel import OpenTelemetryListener
 from requests_smithy_retry.prometheus import PrometheusListener
 from tests.support import Reply, prepare, read_timeout, reset_error, scripted
@@ -57,8 +57,9 @@ class Listening:
     """Keeps every event."""
 
     def __init__(self, events: list[Any]) -> None:
-        for name in EVENTS:
-            setattr(self, name, events.append)
+        for name in vars(RetryListener):
+            if not name.startswith("_"):
+                setattr(self, name, events.append)
 
 
 class Talkative:

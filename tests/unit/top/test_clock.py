@@ -1,4 +1,4 @@
-"""A clock that runs on while the machine sleeps (contract 8.7)."""
+"""A clock that runs on while the machine sleeps, and moments on it (contract 8.7)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from requests_smithy_retry import RetryAdapter, SystemClock
-from requests_smithy_retry.clock import LEAP, NAP, RunningOn, after, running_on
+from requests_smithy_retry.clock import LEAP, NAP, SYSTEM_CLOCK, Deadline, RunningOn, after, earliest, running_on
+from requests_smithy_retry.testing import FakeClock
 from tests.faults import FaultProxy, FaultServer, Forget
 from tests.faults.oracle import tls_contexts
 from tests.support import session_with
@@ -168,3 +169,42 @@ def test_a_closed_lid_ends_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     assert deadline is not None
     machine.sleep(3600)
     assert -3540 == deadline.left()
+
+
+def test_what_is_left_goes_down_with_the_clock() -> None:
+    """The time that is left goes down with the clock, and is negative once the moment has passed."""
+    clock = FakeClock()
+    deadline = after(10, clock)
+    assert deadline is not None
+    clock.sleep(12)
+    assert deadline.left() == -2
+
+
+def test_by_default_it_is_on_the_systems_clock() -> None:
+    """A moment by itself is one of the clock that the program runs on."""
+    assert Deadline(5) == Deadline(5, SYSTEM_CLOCK)
+    assert 9 < after(10).left() <= 10
+
+
+def test_no_bound_is_no_deadline() -> None:
+    """None stands for no deadline."""
+    assert after(None) is None
+    assert earliest(None, None) is None
+
+
+def test_the_earliest_counts() -> None:
+    """Deadlines on different clocks are compared by the time that is left."""
+    here, there = FakeClock(), FakeClock()
+    there.sleep(1000)
+    near, far = Deadline(there.now() + 1, there), Deadline(here.now() + 5, here)
+    assert [near, near] == [earliest(far, near), earliest(near, far)]
+    assert [near, near] == [earliest(None, near), earliest(near, None)]
+
+
+def test_the_same_moment_on_another_clock() -> None:
+    """A deadline on another clock has as much time left."""
+    here, there = FakeClock(), FakeClock()
+    there.sleep(1000)
+    deadline = Deadline(here.now() + 5, here)
+    assert deadline.on(here) is deadline
+    assert deadline.on(there) == Deadline(there.now() + 5, there)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from requests_smithy_retry import PayoffTokenBucket, StandardRetryStrategy, TokenBucket, TokenError
+from requests_smithy_retry.checks import is_first
 from requests_smithy_retry.core.quota import NO_QUOTA
 from requests_smithy_retry.core.scope import Scopes, line_before
 from requests_smithy_retry.features.rate_limits import Users
@@ -119,3 +120,10 @@ def test_an_assigned_strategy_is_that_of_the_next_send() -> None:
             is_over.set()
         [each.result(60) for each in sending]
     assert [1] * 100 == seen
+
+
+def test_of_many_threads_one_is_first() -> None:
+    """A message that appears once in a process is that of one thread, for each key of a record."""
+    said: dict[str, object] = {}
+    seen = together(lambda: [is_first(said, str(key)) for key in range(100)])
+    assert [1] * 100 == [sum(each) for each in zip(*seen, strict=True)]

@@ -16,8 +16,14 @@ from urllib3.exceptions import LocationParseError
 from requests_smithy_retry import StopReason, retry_history
 from requests_smithy_retry.clock import Deadline
 from requests_smithy_retry.interruptions import causes
-from requests_smithy_retry.testing import CloseAfterRequest, FaultServer, Reply, ResetAfterRequest, refusing_port
-from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.testing import (
+    CloseAfterRequest,
+    FakeClock,
+    FaultServer,
+    Reply,
+    ResetAfterRequest,
+    refusing_port,
+)
 from requests_smithy_retry.wire.state import AttemptState, this_thread
 
 from .support import session

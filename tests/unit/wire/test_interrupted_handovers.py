@@ -17,7 +17,7 @@ from urllib3.exceptions import EmptyPoolError
 
 from requests_smithy_retry import TokenBucket
 from requests_smithy_retry.observing.recorder import Recorder
-from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.testing import FakeClock
 from requests_smithy_retry.wire import connect, pools, racing
 from requests_smithy_retry.wire.pools import preparing
 from requests_smithy_retry.wire.resolving import Lookups, Question

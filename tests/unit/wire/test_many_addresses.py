@@ -22,7 +22,7 @@ from urllib3.exceptions import LocationParseError
 
 from requests_smithy_retry import RetryAdapter, RetryListener, install, retry_history, uninstall
 from requests_smithy_retry.features.addresses import AddressMemory
-from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.testing import FakeClock
 from requests_smithy_retry.wire import connect as connect_module
 from requests_smithy_retry.wire.pools import prepare, preparing, use_our_pools
 from tests.faults import CloseAfterRequest, FaultServer, Reply, ResetAfterRequest, Stall, hanging_port, refusing_port

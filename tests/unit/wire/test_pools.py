@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
+import weakref
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,11 +18,18 @@ from urllib3.exceptions import EmptyPoolError
 from requests_smithy_retry import RetryAdapter
 from requests_smithy_retry.clock import Deadline
 from requests_smithy_retry.features.addresses import AddressMemory
-from requests_smithy_retry.testing import FaultServer
-from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.testing import FakeClock, FaultServer
 from requests_smithy_retry.wire import private
 from requests_smithy_retry.wire.connect import Connect
-from requests_smithy_retry.wire.pools import PreparingPool, WaitingPool, preparing, use_our_pools
+from requests_smithy_retry.wire.pools import (
+    PreparingPool,
+    WaitingPool,
+    begin_without_pools,
+    leave_to_parent,
+    prepare,
+    preparing,
+    use_our_pools,
+)
 from requests_smithy_retry.wire.response import reader_of
 from requests_smithy_retry.wire.state import this_thread
 
@@ -99,6 +108,18 @@ def test_a_manager_of_another_kind_is_left_alone() -> None:
     adapter.close()
 
 
+def test_a_connection_of_another_kind_is_left_alone() -> None:
+    """A connection of another kind, whose way to connect is not known, is left unchanged."""
+
+    class Own:
+        def connect(self) -> None:
+            """Do nothing."""
+
+    own = Own()
+    assert prepare(own) is own
+    assert vars(own) == {}
+
+
 def test_the_pools_of_urllib3_future_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where it has replaced urllib3, nothing below its pools is as it is known here."""
     monkeypatch.setattr(private, "are_known", lambda: False)
@@ -108,3 +129,29 @@ def test_the_pools_of_urllib3_future_are_left_alone(monkeypatch: pytest.MonkeyPa
         made.mount("http://", adapter)
         with made.get(server.url, stream=True) as response:
             assert reader_of(response.raw) is None
+
+
+def test_what_a_manager_was_configured_with_stays() -> None:
+    """A manager that begins without pools keeps its limit and its settings."""
+    adapter = RetryAdapter(pool_connections=3)
+    adapter.poolmanager.connection_pool_kw["assert_hostname"] = "example.com"
+    before = adapter.poolmanager.connection_from_url("https://example.com")
+    begin_without_pools(adapter.poolmanager)
+    after = adapter.poolmanager.connection_from_url("https://example.com")
+    assert (before is after, type(before)) == (False, type(after))
+    assert (3, "example.com") == (adapter.poolmanager.pools._maxsize, after.assert_hostname)
+
+
+def test_a_manager_is_not_kept_alive() -> None:
+    """Registration holds no strong reference."""
+    manager = urllib3.PoolManager()
+    leave_to_parent(manager)
+    ref = weakref.ref(manager)
+    del manager
+    gc.collect()
+    assert ref() is None
+
+
+def test_somebodys_own_manager_is_left_alone() -> None:
+    """A foreign manager may keep its pools in another way, so it is left alone."""
+    leave_to_parent(object())

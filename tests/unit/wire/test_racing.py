@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from requests_smithy_retry.clock import Deadline
-from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.testing import FakeClock
 from requests_smithy_retry.wire import racing
 from requests_smithy_retry.wire.connect import candidates
 from requests_smithy_retry.wire.racing import Candidate, How, Race

@@ -1,7 +1,8 @@
-"""Shrinking a timeout to what is left, in each shape (contract 8.1)."""
+"""Timeouts shrunk to what is left, in each shape (contract 8.1)."""
 
 from __future__ import annotations
 
+import socket
 from decimal import Decimal
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from urllib3.exceptions import TimeoutStateError
 from urllib3.util import Timeout
 
-from requests_smithy_retry.wire.state import read_part, shrunk
+from requests_smithy_retry.wire.state import read_part, shrunk, timeout_of
 
 SECONDS = st.floats(0.001, 1e6)
 
@@ -102,3 +103,18 @@ def test_what_is_no_timeout_stays_as_it_is(timeout: Any) -> None:
 def test_the_systems_default_is_bounded() -> None:
     """urllib3's mark for it says nothing that could be compared: all that is left is allowed."""
     assert shrunk((Timeout.DEFAULT_TIMEOUT, 1), 2) == (2, 1)
+
+
+class Wrapped:
+    """As urllib3 wraps a socket of pyOpenSSL's: it cannot be asked for its timeout."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.socket = sock
+
+
+def test_the_timeout_of_a_socket_is_found() -> None:
+    """The timeout of a wrapped socket, which has only a setter, is found as well."""
+    with socket.socket() as sock:
+        assert timeout_of(sock) is timeout_of(Wrapped(sock)) is None
+        sock.settimeout(2.5)
+        assert (timeout_of(sock), timeout_of(Wrapped(sock))) == (2.5, 2.5)

@@ -11,8 +11,7 @@ import requests
 from requests_smithy_retry import RetryAdapter, RetryListener, StopReason, retry_history
 from requests_smithy_retry.clock import Deadline
 from requests_smithy_retry.features.addresses import AddressMemory
-from requests_smithy_retry.testing import FaultServer, ResetAfterRequest, refusing_port
-from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.testing import FakeClock, FaultServer, ResetAfterRequest, refusing_port
 from requests_smithy_retry.wire.connect import PIECE, Connect
 from requests_smithy_retry.wire.state import this_thread
 

@@ -1,8 +1,7 @@
-"""Living with others (contract 11.4, 14.1): vcrpy, responses, SOCKS, unpickled adapters, foreign connections."""
+"""Bodies that are read after the head was handed over, and by way of SOCKS: their deadlines (contract 8.1)."""
 
 from __future__ import annotations
 
-import pickle
 import socket
 import struct
 import threading
@@ -10,45 +9,12 @@ from typing import Any
 
 import pytest
 import requests
+import requests.exceptions
 from requests.auth import HTTPDigestAuth
 
-from requests_smithy_retry import RetryAdapter
-from requests_smithy_retry.testing.clock import FakeClock
-from requests_smithy_retry.wire.pools import PreparingPool, prepare
-from tests.faults import DEFAULT_BODY, CutHead, Drip, FaultServer, Reply
-
-from .support import session
-
-BOUNDS = {"operation_timeout": 60}
-
-
-def test_vcrpy_records_and_plays(tmp_path: Any) -> None:
-    """A cassette of vcrpy can replace the connection's class, and its recording and playing work."""
-    vcr = pytest.importorskip("vcr")
-    with FaultServer([Reply(503)]) as server:
-        for _ in range(2):
-            with vcr.use_cassette(str(tmp_path / "tape.yaml")), session(**BOUNDS) as made:
-                assert made.get(server.url).content == DEFAULT_BODY
-        assert len(server.requests) == 2
-
-
-def test_responses_sees_each_attempt() -> None:
-    """A mock below the adapter has no connection to look at."""
-    responses = pytest.importorskip("responses")
-    with responses.RequestsMock() as mock, session(**BOUNDS) as made:
-        mock.get("http://example.test/", status=503, body=b"x" * 100_000)
-        mock.get("http://example.test/", body=b"well")
-        assert made.get("http://example.test/").content == b"well"
-
-
-def test_an_unpickled_adapter_watches() -> None:
-    """The pools of an unpickled adapter are prepared anew."""
-    adapter: RetryAdapter = pickle.loads(pickle.dumps(RetryAdapter(backoff=0, **BOUNDS)))
-    with FaultServer([CutHead(Reply(204))]) as server, requests.Session() as made:
-        made.trust_env = False
-        made.mount("http://", adapter)
-        assert made.get(server.url).status_code == 200
-        assert isinstance(adapter.poolmanager.connection_from_url(server.url), PreparingPool)
+from requests_smithy_retry.testing import FakeClock
+from tests.faults import Drip, FaultServer, Reply
+from tests.unit.wire.support import session
 
 
 def relay_socks(listener: socket.socket) -> None:
@@ -83,18 +49,6 @@ def test_a_socks_proxy_under_a_deadline() -> None:
         if not isinstance(late.value, requests.exceptions.ConnectTimeout):
             break
     assert isinstance(late.value, requests.exceptions.ReadTimeout)
-
-
-def test_a_connection_of_another_kind_is_left_alone() -> None:
-    """A connection of another kind, whose way to connect is not known, is left unchanged."""
-
-    class Own:
-        def connect(self) -> None:
-            """Do nothing."""
-
-    own = Own()
-    assert prepare(own) is own
-    assert vars(own) == {}
 
 
 @pytest.mark.parametrize("bounds", [{"operation_timeout": 60}, {"operation_attempt_timeout": 60}])

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import os
-import weakref
 
 import pytest
 import requests
-import urllib3
 
-from requests_smithy_retry import RetryAdapter, mount
-from requests_smithy_retry.wire.pools import begin_without_pools, leave_to_parent
+from requests_smithy_retry import mount
 from tests.faults import FaultProxy, FaultServer, RecordedRequest, Reply
 
 pytestmark = [
@@ -58,29 +54,3 @@ def test_the_parent_keeps_its_connection() -> None:
         os.waitpid(child, 0)
         session.get(server.url)
         assert 1 == server.connections
-
-
-def test_what_a_manager_was_configured_with_stays() -> None:
-    """A manager that begins without pools keeps its limit and its settings."""
-    adapter = RetryAdapter(pool_connections=3)
-    adapter.poolmanager.connection_pool_kw["assert_hostname"] = "example.com"
-    before = adapter.poolmanager.connection_from_url("https://example.com")
-    begin_without_pools(adapter.poolmanager)
-    after = adapter.poolmanager.connection_from_url("https://example.com")
-    assert (before is after, type(before)) == (False, type(after))
-    assert (3, "example.com") == (adapter.poolmanager.pools._maxsize, after.assert_hostname)
-
-
-def test_a_manager_is_not_kept_alive() -> None:
-    """Registration holds no strong reference."""
-    manager = urllib3.PoolManager()
-    leave_to_parent(manager)
-    ref = weakref.ref(manager)
-    del manager
-    gc.collect()
-    assert ref() is None
-
-
-def test_somebodys_own_manager_is_left_alone() -> None:
-    """A foreign manager may keep its pools in another way, so it is left alone."""
-    leave_to_parent(object())

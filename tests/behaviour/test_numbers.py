@@ -10,17 +10,16 @@ import pytest
 import requests
 
 from requests_smithy_retry import (
+    ErrorKind,
     ExponentialRetryBackoffStrategy,
     RetryAction,
     RetryAdapter,
+    RetryConfig,
     RetryConfigError,
     TokenBucket,
     retry_options,
 )
-from requests_smithy_retry.checks import is_finite, safe_repr
-from requests_smithy_retry.classifiers.actions import ErrorKind
-from requests_smithy_retry.config.retry_config import OPTIONS
-from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.testing import FakeClock
 from tests.faults import FaultServer, Reply, try_later
 
 PAST_FLOATS = (10**400, -(10**400), 10**5000)
@@ -35,10 +34,10 @@ NUMBERS = (
 )
 
 
-@pytest.mark.parametrize("value", [0, -1, 1.5, 10**300, sys.float_info.max, -0.0])
+@pytest.mark.parametrize("value", [0, 1.5, 10**300, sys.float_info.max, -0.0])
 def test_ints_and_floats_are_numbers(value: float) -> None:
     """Every int and float is a number, even a very large one."""
-    assert is_finite(value)
+    assert value == RetryConfig(max_retry_after=value).max_retry_after
 
 
 @pytest.mark.parametrize(
@@ -46,19 +45,14 @@ def test_ints_and_floats_are_numbers(value: float) -> None:
 )
 def test_what_is_none(value: Any) -> None:
     """A truth value, what is not finite, what no float can hold, and what is neither an int nor a float."""
-    assert not is_finite(value)
-
-
-def test_a_number_of_thousands_of_digits_can_be_written_about() -> None:
-    """Python refuses to turn it into text; a message names its type."""
-    assert (safe_repr(10**5000), safe_repr(3), safe_repr("x")) == ("<int that cannot be shown>", "3", "'x'")
+    with pytest.raises(RetryConfigError, match=r"max_retry_after=.*a finite number of seconds"):
+        RetryConfig(max_retry_after=value)
 
 
 @pytest.mark.parametrize("value", PAST_FLOATS, ids=lambda value: value.bit_length())
 @pytest.mark.parametrize("option", NUMBERS)
 def test_an_option_refuses_what_no_float_can_hold(option: str, value: int) -> None:
     """The error names the option, as for any other bad value."""
-    assert option in OPTIONS
     with pytest.raises(RetryConfigError, match=f"{option}=.* is allowed"):
         RetryAdapter(**{option: value})  # type: ignore[arg-type]
 
@@ -83,7 +77,7 @@ def test_so_does_what_takes_numbers_by_itself(make: Any, value: int) -> None:
 
 
 def test_so_many_attempts_can_be_written_about() -> None:
-    """A history says how many attempts there might have been."""
+    """Python refuses to turn a number of thousands of digits into text; a message names its type."""
     with pytest.raises(RetryConfigError, match="max_attempts=<int that cannot be shown>"):
         RetryAdapter(max_attempts=10**5000)
 
@@ -94,7 +88,7 @@ def test_a_bound_of_centuries_is_none_that_a_socket_complains_of(option: str, se
     """A bound that is longer than a socket can wait is as good as no bound."""
     with FaultServer(Reply(body=b"fine")) as server, requests.Session() as session:
         session.mount("http://", RetryAdapter(**{option: seconds}))  # type: ignore[arg-type]
-        assert session.get(server.url).content == b"fine"
+        assert session.post(server.url, data=b"x" * 100_000).content == b"fine"
 
 
 def test_a_hint_of_centuries_is_slept_if_it_must_be() -> None:
