@@ -6,7 +6,6 @@ import copy
 import io
 import pickle
 import threading
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,7 +21,6 @@ from requests_smithy_retry import (
     RetryConfigWarning,
     RetryError,
     SimpleRetryStrategy,
-    StandardRetryStrategy,
     StopReason,
     retry_history,
 )
@@ -41,36 +39,10 @@ from tests.support import (
 )
 
 
-def test_max_retries_cannot_be_assigned_past_a_strategy():
-    """A strategy that was given counts its own attempts, and is not replaced in silence."""
-    for strategy in (StandardRetryStrategy(), Counting()):
-        adapter = RetryAdapter(strategy=strategy)
-        with pytest.raises(RetryConfigError, match="belongs to the strategy"):
-            adapter.max_retries = 2
-        assert strategy is adapter.strategy
-
-
 def test_options_beside_a_config_override_it():
     """The config is the base, options by name are on top of it."""
     adapter = RetryAdapter(config=RetryConfig(max_attempts=7, max_backoff=1), max_attempts=2)
     assert (2, 1) == (adapter.strategy.max_attempts, adapter.retry_config.max_backoff)
-
-
-@pytest.mark.parametrize("strategy", [object(), StandardRetryStrategy, "standard"])
-def test_what_is_no_strategy_is_refused(strategy):
-    """A strategy is an object with the three methods; its class is not a strategy."""
-    with pytest.raises(RetryConfigError, match="strategy="):
-        RetryAdapter(strategy=strategy)
-    with pytest.raises(RetryConfigError, match="strategy="):
-        RetryAdapter().strategy = strategy
-
-
-def test_options_of_the_strategy_beside_one_are_refused():
-    """An option that would be connected to nothing is an error; the adapter's own are taken."""
-    for options in ({"max_attempts": 5}, {"config": RetryConfig()}):
-        with pytest.raises(RetryConfigError, match=next(iter(options))):
-            RetryAdapter(strategy=StandardRetryStrategy(), **options)
-    assert RetryAdapter(strategy=StandardRetryStrategy(), raise_on_status=True).retry_config.raise_on_status
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -310,141 +282,6 @@ def test_a_hint_that_is_too_long_ends_the_operation():
     assert ([], StopReason.HINT_TOO_LONG) == (adapter.clock.sleeps, history.stop_reason)
     assert "retry-after asks for 86400 s, max_retry_after is 120 s" in history.sentence
     assert [500] == [bucket.available for bucket in adapter.strategy.snapshot().buckets.values()]
-
-
-class Counting:
-    """A foreign strategy with no base class: three attempts, a fixed wait, and a list of what it was told."""
-
-    def __init__(self, refuse_first=False):
-        self.calls = []
-        self.refuse_first = refuse_first
-
-    class Token:
-        def __init__(self, retry_count):
-            self.retry_count = retry_count
-            self.retry_delay = 2.0 * retry_count
-
-    def acquire_initial_retry_token(self, *, token_scope=None):
-        self.calls.append(("acquire", token_scope))
-        if self.refuse_first:
-            raise RetryError("not today")
-        return self.Token(0)
-
-    def refresh_retry_token_for_retry(self, *, token_to_renew, error):
-        self.calls.append(("refresh", type(error).__name__, error.is_retry_safe, error.is_throttling_error))
-        if token_to_renew.retry_count == 2:
-            raise RetryError("three is enough")
-        return self.Token(token_to_renew.retry_count + 1)
-
-    def record_success(self, *, token):
-        self.calls.append(("success", token.retry_count))
-
-
-def test_a_foreign_strategy_decides():
-    """Any object with the three methods works; it meets errors that say of themselves what they are."""
-    strategy = Counting()
-    adapter = scripted(429, reset_error(), 200, strategy=strategy)
-    assert 200 == send(adapter).status_code
-    assert [2, 4] == adapter.clock.sleeps
-    assert [
-        ("acquire", "https://api.example.com:443"),
-        ("refresh", "ResponseError", True, True),
-        ("refresh", "ConnectionError", True, False),
-        ("success", 2),
-    ] == strategy.calls
-
-
-def test_a_foreign_strategy_gives_up_in_its_own_words():
-    """The refusal of a foreign strategy ends the operation with the last outcome, and its sentence is the reason."""
-    adapter = scripted(503, 503, 503, strategy=Counting())
-    response = send(adapter)
-    history = retry_history(response)
-    assert (503, StopReason.STRATEGY_REFUSED) == (response.status_code, history.stop_reason)
-    assert "three is enough" in history.sentence
-
-
-def test_a_foreign_strategy_is_not_asked_about_what_cannot_be_sent_again():
-    """The adapter itself holds the resend rule for it (contract 1)."""
-    for data, reason in (("a", StopReason.NOT_RESENDABLE), (iter([b"a"]), StopReason.BODY_NOT_REPLAYABLE)):
-        strategy = Counting()
-        adapter = scripted(503, strategy=strategy)
-        response = send(adapter, "POST", data=data)
-        assert reason is retry_history(response).stop_reason
-        assert [("acquire", "https://api.example.com:443")] == strategy.calls
-
-
-class Guide:
-    """The Smithy guide's strategy: it retries what is not forbidden, and propagates the error that it gives up on."""
-
-    def acquire_initial_retry_token(self, *, token_scope=None):
-        return SimpleNamespace(retry_count=0, retry_delay=0.0)
-
-    def refresh_retry_token_for_retry(self, *, token_to_renew, error):
-        if error.is_retry_safe is False or token_to_renew.retry_count == 5:
-            raise error
-        return SimpleNamespace(retry_count=token_to_renew.retry_count + 1, retry_delay=0.0)
-
-    def record_success(self, *, token):
-        pass
-
-
-@pytest.mark.parametrize(("status", "attempts"), [(400, 1), (401, 1), (403, 1), (404, 1), (429, 6), (500, 6), (501, 6)])
-def test_the_guides_strategy_sends_a_clients_error_once(status, attempts):
-    """An error that the strategy propagates is a refusal: the caller gets the last response, not its carrier."""
-    adapter = scripted(*[status] * 6, strategy=Guide())
-    response = send(adapter)
-    assert (status, attempts) == (response.status_code, len(adapter.sent))
-    assert StopReason.STRATEGY_REFUSED is retry_history(response).stop_reason
-
-
-def test_the_guides_strategy_propagates_the_last_exception():
-    """The caller gets the very object of the last attempt, with no ``retry_context`` left on it."""
-    errors = [reset_error() for _ in range(6)]
-    adapter = scripted(*errors, strategy=Guide())
-    with pytest.raises(rex.ConnectionError) as caught:
-        send(adapter)
-    assert errors[-1] is caught.value
-    assert not hasattr(caught.value, "retry_context")
-
-
-def test_a_foreign_strategys_own_exception_comes_through():
-    """A foreign strategy's own exception propagates; only the error that it was shown counts as a refusal."""
-
-    class Broken(Guide):
-        def refresh_retry_token_for_retry(self, *, token_to_renew, error):
-            raise LookupError("a bug")
-
-    with pytest.raises(LookupError, match="a bug"):
-        send(scripted(503, strategy=Broken()))
-
-
-@pytest.mark.parametrize("step", [200, 503, reset_error()])
-def test_a_refused_first_token_still_means_one_attempt(step):
-    """Without a token exactly one attempt is made (contract 2.1)."""
-    strategy = Counting(refuse_first=True)
-    adapter = scripted(step, strategy=strategy)
-    try:
-        outcome = send(adapter)
-    except rex.ConnectionError as error:
-        outcome = error
-    assert 1 == len(adapter.sent)
-    assert [("acquire", "https://api.example.com:443")] == strategy.calls
-    if step != 200:
-        assert "not today" in retry_history(outcome).sentence
-
-
-def test_the_delay_of_the_first_token_is_waited():
-    """A strategy may hold back the first attempt too."""
-
-    class Late(Counting):
-        def acquire_initial_retry_token(self, *, token_scope=None):
-            token = super().acquire_initial_retry_token(token_scope=token_scope)
-            token.retry_delay = 3.0
-            return token
-
-    adapter = scripted(200, strategy=Late())
-    send(adapter)
-    assert [3] == adapter.clock.sleeps
 
 
 def test_the_scope_is_the_targets_origin_or_what_a_function_says():

@@ -157,6 +157,15 @@ def test_statuses_with_a_hint_are_retried_where_urllib3_does(options, retried) -
     assert retried == [status for status in (404, 413, 429, 500, 503) if is_retried(status)]
 
 
+@pytest.mark.parametrize("header", ["Retry-After", "retry-after-ms", "x-amz-retry-after"])
+def test_a_retry_that_respects_no_hint_waits_for_none(header) -> None:
+    """The backoff is the delay, whichever header asks for more."""
+    retry = Retry(1, status_forcelist=[503], respect_retry_after_header=False)
+    adapter = scripted(ScriptedReply(503, {header: "90000"}), 200, max_retries=retry)
+    adapter.send(prepare())
+    assert sum(adapter.clock.sleeps) < 1
+
+
 def test_a_retry_that_an_older_urllib3_made_is_translated() -> None:
     """Unpickled under urllib3 2.x it lacks what came with that; in 1.26 each one does."""
 

@@ -29,13 +29,7 @@ from requests_smithy_retry import (
     only,
     retry_options,
 )
-from requests_smithy_retry.classifiers.outcome import ResendFacts
-from requests_smithy_retry.config.retry_options import OperationOptions
-from requests_smithy_retry.config.sources import resolve
-from requests_smithy_retry.core.policy import takes_previous_delay
-from requests_smithy_retry.features.urllib3_retry.translation import Urllib3Rules
 from requests_smithy_retry.testing import FakeClock
-from tests.support import config_of
 
 
 class Safe(Exception):
@@ -67,7 +61,7 @@ def refusal(of, token, error=None) -> RetryError:
 def in_context(error=None, **given):
     """An error as the adapter makes one."""
     error = Safe() if error is None else error
-    outcome = given.pop("outcome", None) or Outcome(error=error, resend=given.pop("resend", None))
+    outcome = given.pop("outcome", None) or Outcome(error=error)
     error.retry_context = RetryContext(outcome, **given)
     return error
 
@@ -83,8 +77,6 @@ def test_driven_by_hand_the_options_of_the_block_hold():
         assert refusal(of, of.acquire_initial_retry_token()).stop_reason is StopReason.DEADLINE
     with retry_options(deadline=60):
         assert refresh(of, of.acquire_initial_retry_token()).retry_delay == 0.05
-    with retry_options(max_attempts=1):
-        assert refresh(of, of.acquire_initial_retry_token(), in_context(options=OperationOptions())).retry_count == 1
 
 
 def test_tokens_count_and_delays_double():
@@ -236,9 +228,10 @@ def test_the_simple_strategy_refuses_a_quota(options, message):
 
 @pytest.mark.parametrize(("variable", "name"), [("SMITHY_RETRY_QUOTA", "quota"), ("SMITHY_RETRY_PATIENCE", "patience")])
 @pytest.mark.filterwarnings("ignore:.*it has no effect:requests_smithy_retry.RetryConfigWarning")
-def test_the_environments_quota_is_none_of_the_simple_strategys(variable, name):
+def test_the_environments_quota_is_none_of_the_simple_strategys(variable, name, monkeypatch):
     """A fleet's variable stops no program, and the config does not show it."""
-    config = SimpleRetryStrategy(config=resolve(RetryConfig(), {variable: "7"})).config
+    monkeypatch.setenv(variable, "7")
+    config = SimpleRetryStrategy(config=RetryConfig.from_environment()).config
     assert (None, {"quota": "code", "patience": "default"}[name]) == (config.quota, config.source(name))
 
 
@@ -268,14 +261,6 @@ def test_the_environments_mode_is_none_of_a_strategys_that_code_chose(monkeypatc
 
 def asking_for(seconds: float) -> RetryAction:
     return RetryAction.retryable_error_with_explicit_delay(ErrorKind.TRANSIENT, seconds)
-
-
-class Unmodelled(Exception):
-    """An error without modelled facts."""
-
-
-def failed(facts: ResendFacts) -> Outcome:
-    return Outcome(error=Unmodelled(), resend=facts)
 
 
 @pytest.mark.parametrize(("after", "delay", "source"), [(3, 3, "error"), (0.01, 0.05, "backoff"), (120, 120, "error")])
@@ -326,8 +311,8 @@ def test_options_of_an_operation_hold():
     of = strategy(max_attempts=9)
 
     def ask(**options):
-        error = in_context(KeyError(), options=OperationOptions(**options))
-        return of.refresh_retry_token_for_retry(token_to_renew=of.acquire_initial_retry_token(), error=error)
+        with retry_options(**options):
+            return refresh(of, of.acquire_initial_retry_token(), KeyError())
 
     yes = classifier(lambda outcome: RetryAction.transient_error())
     assert 1 == ask(classifiers=(yes,)).retry_count
@@ -338,8 +323,8 @@ def test_options_of_an_operation_hold():
         with pytest.raises(RetryError) as caught:
             ask(**options)
         assert reason is caught.value.stop_reason
-    error = in_context(Safe(), options=OperationOptions(classifiers=only()))
-    assert StopReason.NOT_RETRYABLE is refusal(of, of.acquire_initial_retry_token(), error).stop_reason
+    with retry_options(classifiers=only()):
+        assert StopReason.NOT_RETRYABLE is refusal(of, of.acquire_initial_retry_token()).stop_reason
 
 
 def test_it_shows_how_many_attempts_it_allows():
@@ -354,14 +339,6 @@ def test_a_floor_made_by_hand_is_the_classifiers():
     of = strategy(classifiers=[classifier(lambda outcome: by_hand)])
     token = refresh(of, of.acquire_initial_retry_token(), KeyError())
     assert (3, "classifier") == (token.retry_delay, token.delay_source)
-
-
-@pytest.mark.parametrize("header", ["Retry-After", "retry-after-ms", "x-amz-retry-after"])
-def test_a_translated_retry_may_listen_to_no_hint(header):
-    """With ``respect_retry_after_header=False`` the backoff is the delay, whichever header asks for more."""
-    of = strategy(config=config_of(rules=Urllib3Rules(respect_retry_after=False)))
-    error = in_context(KeyError(), outcome=Outcome(response=response(503, **{header: "90"})))
-    assert 0.05 == refresh(of, of.acquire_initial_retry_token(), error).retry_delay
 
 
 @pytest.mark.parametrize(("source", "delay"), [("x-amz-retry-after", 5.05), ("retry-after", 9.0), (None, 9.0)])
@@ -383,6 +360,7 @@ def test_a_callable_without_a_signature_takes_one_argument():
     """A callable without a signature is called with the protocol's single argument."""
 
     class Opaque:
-        compute_next_backoff_delay = type("C", (), {"__signature__": "no signature"})()
+        compute_next_backoff_delay = type("C", (), {"__signature__": "no", "__call__": lambda self, retry: 7.0})()
 
-    assert not takes_previous_delay(Opaque())
+    of = strategy(backoff=Opaque())
+    assert 7.0 == refresh(of, of.acquire_initial_retry_token()).retry_delay

@@ -1,0 +1,387 @@
+"""A strategy of the program's (contract 1): what it is shown, what it is not asked, and what its answers do."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import requests
+import requests.exceptions as rex
+
+from requests_smithy_retry import (
+    AdaptiveRetryStrategy,
+    ErrorKind,
+    ErrorRetryInfo,
+    HasFault,
+    ResponseError,
+    RetryAction,
+    RetryAdapter,
+    RetryConfig,
+    RetryConfigError,
+    RetryError,
+    RetryReason,
+    SimpleRetryStrategy,
+    StandardRetryStrategy,
+    StopReason,
+    classifier,
+    retry_history,
+    retry_options,
+)
+from requests_smithy_retry.testing import FakeClock
+from tests.support import ScriptedAdapter, reset_error, scripted, send
+
+SCOPE = "https://api.example.com:443"
+NO, TRANSIENT = RetryAction.no_action_indicated(), RetryAction.transient_error()
+
+
+class Guide:
+    """A strategy as in the Smithy guide, which knows only the attributes of errors; its tokens are its own.
+
+    :param refusals: what it raises when asked for a retry, in turn; None: it gives one, KeyError: it raises what it was
+        shown.
+    :param first: what it raises in place of the first token, or the seconds that this one has to wait.
+    """
+
+    def __init__(self, *refusals: Exception | None, delay: Any = 0.0, first: Any = None) -> None:
+        self.refusals = list(refusals)
+        self.delay = delay
+        self.first = first
+        self.shown: list[Any] = []
+        self.seen: list[Any] = []
+
+    def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any:
+        if isinstance(self.first, Exception):
+            raise self.first
+        self.seen.append(token_scope)
+        return SimpleNamespace(retry_count=0, retry_delay=self.first)
+
+    def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Any) -> Any:
+        self.shown.append(error)
+        self.seen.append((error.is_retry_safe, getattr(error, "fault", None)))
+        refusal = self.refusals.pop(0) if self.refusals else None
+        if isinstance(refusal, KeyError):
+            raise error
+        if refusal is not None:
+            raise refusal
+        return SimpleNamespace(retry_count=token_to_renew.retry_count + 1, retry_delay=self.delay)
+
+    def record_success(self, *, token: Any) -> None:
+        self.seen.append(token.retry_count)
+
+    def __repr__(self) -> str:
+        return "<Guide>"
+
+
+def ended(adapter: ScriptedAdapter, method: str = "GET", **given: Any) -> Any:
+    """Send, and return the response or the exception."""
+    try:
+        return send(adapter, method, **given)
+    except requests.RequestException as error:
+        return error
+
+
+def saying(action: RetryAction) -> Any:
+    """Classifiers that say so, of successes too."""
+    return [classifier(sees_successes=True)(lambda outcome: action)]
+
+
+@pytest.mark.parametrize("name", ["acquire_initial_retry_token", "refresh_retry_token_for_retry", "record_success"])
+@pytest.mark.parametrize("is_patched", [False, True])
+def test_a_strategy_with_methods_of_its_own_is_asked(name: str, is_patched: bool) -> None:
+    """One of ours with a method that is overridden or patched is the program's."""
+    asked = []
+
+    def own(self: Any, **given: Any) -> Any:
+        asked.append(name)
+        return getattr(StandardRetryStrategy, name)(self, **given)
+
+    kind: Any = StandardRetryStrategy if is_patched else type("Own", (StandardRetryStrategy,), {name: own})
+    strategy = kind(clock=FakeClock())
+    if is_patched:
+        setattr(strategy, name, partial(own, strategy))
+    assert send(scripted(503, 200, strategy=strategy)).status_code == 200
+    assert asked == [name]
+
+
+def test_a_subclass_gives_leave_before_each_attempt() -> None:
+    """The first one too."""
+
+    class OwnPermits(AdaptiveRetryStrategy):
+        def send_permit(self, *, token: Any, deadline: float | None = None, waited: float = 0.0) -> Any:
+            asked.append(token.retry_count)
+            return super().send_permit(token=token, deadline=deadline, waited=waited)
+
+    asked: list[int] = []
+    send(scripted(503, 503, 200, strategy=OwnPermits(clock=FakeClock())))
+    assert [0, 1, 2] == asked
+
+
+def test_an_adapters_own_scopes_hold_for_first_try_successes() -> None:
+    """In adaptive mode, the successes of each scope are counted by a limiter of its own."""
+
+    class ByTenant(ScriptedAdapter):
+        def scope_of(self, request: Any) -> str:
+            return str(request.headers.get("X-Tenant"))
+
+    adapter = ByTenant(script=[200] * 4, mode="adaptive")
+    for tenant in "abab":
+        send(adapter, headers={"X-Tenant": tenant})
+    assert ["a", "b"] == sorted(adapter.strategy.snapshot().limiters)
+
+
+# What it is not asked
+
+
+@pytest.mark.parametrize(
+    ("action", "method", "step", "stop_reason", "words"),
+    [
+        (RetryAction.retry_forbidden("never"), "GET", 200, StopReason.FORBIDDEN, "never"),
+        (RetryAction.retry_forbidden(), "GET", 200, StopReason.FORBIDDEN, StopReason.FORBIDDEN.value),
+        (
+            TRANSIENT,
+            "POST",
+            503,
+            StopReason.NOT_RESENDABLE,
+            "POST is not idempotent and the server may have applied it",
+        ),
+        (NO, "PUT", 503, StopReason.BODY_NOT_REPLAYABLE, "the body cannot be replayed: some of it was read"),
+        (NO, "GET", rex.InvalidURL(), StopReason.REQUEST_FAULT, StopReason.REQUEST_FAULT.value),
+    ],
+)
+def test_what_a_foreign_strategy_is_not_asked(
+    action: RetryAction, method: str, step: Any, stop_reason: StopReason, words: str
+) -> None:
+    """What must not be sent again: a retry would not help, or would harm."""
+    strategy = Guide()
+    adapter = scripted(step, strategy=strategy, classifiers=saying(action))
+    history = retry_history(ended(adapter, method, data=iter([b"a"]) if method == "PUT" else None))
+    assert (stop_reason, words, []) == (history.stop_reason, history.why, strategy.shown)
+    if not isinstance(step, Exception):
+        assert action in [vote.action for vote in history.attempts[0].votes]
+
+
+def test_a_success_that_nobody_wants_repeated_is_recorded() -> None:
+    """Also where a classifier looked at it; the strategy is not asked for a retry."""
+    strategy = Guide()
+    send(scripted(200, strategy=strategy, classifiers=saying(NO)))
+    assert [SCOPE, 0] == strategy.seen
+
+
+def test_a_blocks_number_of_attempts_holds_for_it() -> None:
+    """It is asked for no attempt more than the block allows."""
+    strategy = Guide()
+    with retry_options(max_attempts=2):
+        history = retry_history(send(scripted(503, 503, strategy=strategy)))
+    assert (StopReason.MAX_ATTEMPTS, "2 of 2 attempts were made") == (history.stop_reason, history.why)
+    assert 1 == len(strategy.shown)
+
+
+# What it is shown
+
+
+LATE = RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, retry_after=2.5, timeout=True))
+
+
+@pytest.mark.parametrize(
+    ("action", "said"),
+    [
+        (RetryAction.throttling_error(), (True, None, True, False)),
+        (TRANSIENT, (True, None, False, False)),
+        (LATE, (True, 2.5, False, True)),
+        (RetryAction.retry_forbidden("never"), (False, None, False, False)),
+    ],
+)
+@pytest.mark.parametrize("step", [503, 400, reset_error], ids=["server", "client", "exception"])
+@pytest.mark.parametrize("most", [None, 2])
+def test_an_error_is_made_to_say_what_the_classifiers_said(
+    action: RetryAction, said: tuple[Any, ...], step: Any, most: int | None
+) -> None:
+    """The strategy needs no more than the attributes of ``ErrorRetryInfo``."""
+    strategy = Guide(RetryError("no"))
+    with retry_options(max_attempts=most):
+        ended(scripted(step() if callable(step) else step, strategy=strategy, classifiers=saying(action)))
+    (error,) = strategy.shown
+    assert said == (error.is_retry_safe, error.retry_after, error.is_throttling_error, error.is_timeout_error)
+
+
+@pytest.mark.parametrize(
+    ("status", "fault", "safe"),
+    [
+        *((399, None, True), (500, "server", True), (501, "server", None), (429, "client", True)),
+        *((400, "client", False), (401, "client", False), (404, "client", False), (499, "client", False)),
+    ],
+)
+def test_a_clients_fault_without_an_opinion_is_no_maybe(status: int, fault: str | None, safe: bool | None) -> None:
+    """The Smithy guide: NO for client errors that nothing marks as retryable, MAYBE for a server's."""
+    strategy = Guide(RetryError("no"))
+    response = send(scripted(status, strategy=strategy, classifiers=saying(TRANSIENT if status < 400 else NO)))
+    (error,) = strategy.shown
+    assert isinstance(error, ErrorRetryInfo)
+    assert isinstance(error, HasFault)
+    assert isinstance(error, ResponseError)
+    assert (fault, f"the server answered {status}") == (error.fault, str(error))
+    assert safe is error.is_retry_safe
+    assert response.request is error.request
+
+
+class Safe(rex.ConnectionError):
+    """Says of itself that it may be retried."""
+
+    is_retry_safe, retry_after, is_throttling_error, is_timeout_error = True, 7.0, False, False
+
+
+def test_an_error_that_says_so_itself_is_left_alone() -> None:
+    """What it says of itself is not replaced by the verdict."""
+    strategy, error = Guide(RetryError("no")), Safe()
+    ended(scripted(error, strategy=strategy, classifiers=saying(RetryAction.throttling_error())))
+    assert [error] == strategy.shown
+    assert (7.0, False) == (error.retry_after, error.is_throttling_error)
+
+
+class Computed(rex.ConnectionError):
+    """An exception that computes its floor."""
+
+    @property
+    def retry_after(self) -> float:
+        return 3.0
+
+
+@pytest.mark.parametrize(("error", "after"), [(Computed(), 3.0), (reset_error(), None)])
+def test_an_error_that_cannot_be_written_on_is_carried_and_described(error: Any, after: float | None) -> None:
+    """A read-only property keeps its value; the context is gone afterwards."""
+    strategy = Guide(RetryError("no"))
+    assert error is ended(scripted(error, strategy=strategy, classifiers=saying(RetryAction.throttling_error())))
+    assert [error] == strategy.shown
+    assert (error.is_retry_safe, error.retry_after, error.is_throttling_error) == (True, after, True)
+    assert not hasattr(error, "retry_context")
+
+
+# What its answers do
+
+
+NO_MORE = RetryError("no more", stop_reason=StopReason.MAX_ATTEMPTS)
+SHOWN = (True, "server")
+
+
+@pytest.mark.parametrize(
+    ("strategy", "script", "options", "seen", "stop", "words"),
+    [
+        (Guide(), [200], {}, [SCOPE, 0], StopReason.SUCCESS, ""),
+        (Guide(), [503, 200], {}, [SCOPE, SHOWN, 1], StopReason.SUCCESS, ""),
+        (Guide(delay=0.5), [503, 200], {}, [SCOPE, SHOWN, 1], StopReason.SUCCESS, ""),
+        (Guide(NO_MORE), [404], {}, [SCOPE, (False, "client")], StopReason.MAX_ATTEMPTS, "no more"),
+        (Guide(NO_MORE), [503], {}, [SCOPE, SHOWN], StopReason.MAX_ATTEMPTS, "no more"),
+        (Guide(RetryError("enough")), [503], {}, [SCOPE, SHOWN], StopReason.STRATEGY_REFUSED, "enough"),
+        (Guide(KeyError()), [503], {}, [SCOPE, SHOWN], StopReason.STRATEGY_REFUSED, ""),
+        (Guide(KeyError()), [404], {}, [SCOPE, (False, "client")], StopReason.STRATEGY_REFUSED, ""),
+        (Guide(delay=9.0), [503], {"operation_timeout": 5}, [SCOPE, SHOWN], StopReason.DEADLINE, "9 s would not end"),
+        (Guide(first=NO_MORE), [503], {}, [], StopReason.MAX_ATTEMPTS, "no more"),
+        (Guide(first=NO_MORE), [200], {}, [], StopReason.SUCCESS, ""),
+        (Guide(first=NO_MORE), [reset_error()], {}, [], StopReason.MAX_ATTEMPTS, "no more"),
+    ],
+)
+def test_its_answers_decide(
+    strategy: Guide, script: list[Any], options: dict[str, Any], seen: list[Any], stop: StopReason, words: str
+) -> None:
+    """Its refusal, in whichever way, ends the operation; without a first token exactly one attempt is made (2.1)."""
+    adapter = scripted(*script, strategy=strategy, **options)
+    history = retry_history(ended(adapter))
+    assert (seen, stop) == (strategy.seen, history.stop_reason)
+    assert words in history.why
+    assert [] == adapter.script
+
+
+@pytest.mark.parametrize(("first", "delay", "sleeps"), [(3.0, 2.0, [3, 2, 2]), (None, 0.5, [0.5, 0.5])])
+def test_its_delays_are_waited(first: float | None, delay: float, sleeps: list[float]) -> None:
+    """It may hold back the first attempt too."""
+    adapter = scripted(429, reset_error(), 200, strategy=Guide(first=first, delay=delay))
+    assert 200 == send(adapter).status_code
+    assert sleeps == adapter.clock.sleeps
+
+
+def test_the_error_that_it_propagates_is_the_last_one() -> None:
+    """The caller gets the very object of the last attempt."""
+    errors = [reset_error() for _ in range(3)]
+    assert errors[-1] is ended(scripted(*errors, strategy=Guide(None, None, KeyError())))
+
+
+def test_a_bug_of_a_foreign_strategy_comes_through() -> None:
+    """Only the error that it was shown, and RetryError, are refusals."""
+    with pytest.raises(ZeroDivisionError):
+        send(scripted(503, strategy=Guide(ZeroDivisionError())))
+
+
+def test_a_permit_may_be_refused() -> None:
+    """The attempt before is handed over."""
+
+    class Permits(Guide):
+        def send_permit(self, *, token: Any, deadline: float | None, waited: float) -> None:
+            if token.retry_count:
+                raise RetryError("slow down", stop_reason=StopReason.RATE_LIMITED)
+
+    response = send(scripted(503, strategy=Permits()))
+    assert (503, StopReason.RATE_LIMITED) == (response.status_code, retry_history(response).stop_reason)
+
+
+@pytest.mark.parametrize("said", [object(), "7"])
+def test_its_number_of_attempts_is_a_number_or_none(said: object) -> None:
+    """What a strategy of the program's has under that name may be anything; a Mock has any attribute."""
+    strategy: Any = Guide()
+    strategy.max_attempts = said
+    assert retry_history(send(scripted(503, 200, strategy=strategy))).max_attempts is None
+
+
+# What may be beside a strategy
+
+
+THREE = "an object with acquire_initial_retry_token, refresh_retry_token_for_retry and record_success is allowed"
+OF_THE_ADAPTER = {
+    *("allowed_methods", "deadline_header", "enabled", "idempotency_key", "listeners", "max_wait", "on_unauthorized"),
+    *("operation_attempt_timeout", "operation_timeout", "raise_on_status", "resume", "scope", "telemetry", "timeout"),
+    "trust_env",
+}
+OF_CLASSIFIERS = {"classifiers", "retry_status_codes", "validate"}
+
+
+@pytest.mark.parametrize("strategy", [object(), 5, "standard", StandardRetryStrategy, Guide])
+def test_what_is_no_strategy_is_refused(strategy: Any) -> None:
+    """A class that was not called is not a strategy."""
+    for give in (lambda: RetryAdapter(strategy=strategy), lambda: setattr(RetryAdapter(), "strategy", strategy)):
+        with pytest.raises(RetryConfigError) as error:
+            give()
+        assert str(error.value) == f"strategy={strategy!r} (from code): {THREE}"
+
+
+def test_a_config_is_not_taken_beside_a_strategy_that_has_one() -> None:
+    """A foreign strategy has no config, so a config may go beside it."""
+    config = RetryConfig(raise_on_status=True)
+    with pytest.raises(RetryConfigError) as error:
+        RetryAdapter(strategy=SimpleRetryStrategy(), config=config)
+    assert str(error.value) == f"config={config!r} (from code): only one of config and a built-in strategy is allowed"
+    assert RetryAdapter(strategy=Guide(), config=config).retry_config.raise_on_status
+
+
+@pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(RetryConfig) if field.init])
+def test_an_option_of_the_strategys_is_not_taken_beside_it(name: str) -> None:
+    """An option of the strategy is refused, because it would have no effect; a foreign one may have classifiers."""
+    options: Any = {name: 1}
+    for strategy, taken in ((StandardRetryStrategy(), set()), (Guide(), OF_CLASSIFIERS)):
+        said = ""
+        try:
+            RetryAdapter(strategy=strategy, **options)
+        except RetryConfigError as error:
+            said = str(error)
+        words = f"{name}=1 (from code): it belongs to the strategy: give it to {strategy!r} instead"
+        assert (name not in OF_THE_ADAPTER | taken) == (words == said)
+
+
+def test_max_retries_cannot_be_assigned_past_a_strategy() -> None:
+    """A strategy that was given counts its own attempts, and is not replaced in silence."""
+    for strategy in (StandardRetryStrategy(), Guide()):
+        adapter = RetryAdapter(strategy=strategy)
+        with pytest.raises(RetryConfigError, match="belongs to the strategy"):
+            adapter.max_retries = 2
+        assert strategy is adapter.strategy
