@@ -19,26 +19,25 @@ DOCS = Path(__file__).parent
 sys.path[:0] = [str(DOCS), str(DOCS.parent)]  # the generators, and the tests' faults, wherever this is run from
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+def options_list() -> str:
+    """Every option with its default; what it is for, and what is allowed unless the default shows that."""
+    from generators.reference_tables import default_of, told_by_default
 
-
-def options_table() -> str:
-    """Every option: default, what is allowed, what it is for."""
-    from generators.reference_tables import default_cell
-
-    lines = ["| option | default | allowed | meaning |", "| --- | --- | --- | --- |"]
+    items = []
     for name, option in OPTIONS.items():
-        allowed = _cell(option.allowed.rstrip(","))
-        lines.append(f"| `{name}` | {default_cell(option)} | {allowed} | {_cell(option.meaning)} |")
-    return "\n".join(lines)
+        allowed = "" if option.allowed in told_by_default else f" *Allowed*: {option.allowed.rstrip(',')}."
+        items.append(f"`{name}={default_of(option)}`\n: {_sentence(option.meaning)}{allowed}")
+    return "\n\n".join(items)
 
 
-def operation_options_table() -> str:
-    """Tabulate the options that ``retry_options`` takes."""
-    lines = ["| option | meaning |", "| --- | --- |"]
-    lines += [f"| `{name}` | {_cell(item.meaning)} |" for name, item in OPERATION_OPTIONS.items()]
-    return "\n".join(lines)
+def operation_options_list() -> str:
+    """List the options that ``retry_options`` takes."""
+    return "\n\n".join(f"`{name}`\n: {_sentence(item.meaning)}" for name, item in OPERATION_OPTIONS.items())
+
+
+def _sentence(text: str) -> str:
+    text = text.removesuffix(", s").replace(", s;", ";")  # the page says that durations are in seconds
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def from_module(module: str, name: str) -> Callable[[], str]:
@@ -78,8 +77,8 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
             *(("sdk_tables", "howto/sdks.md", name) for name in ("sdks-totals", "sdks")),
         )
     },
-    ("reference/options.md", "options"): options_table,
-    ("reference/options.md", "operation-options"): operation_options_table,
+    ("reference/options.md", "options"): options_list,
+    ("reference/options.md", "operation-options"): operation_options_list,
 }
 """By page and name of the block."""
 

@@ -61,14 +61,16 @@ def from_docstring(text: str) -> str:
     return cell(" ".join(text.replace("``", "`").split()))
 
 
-def default_cell(option: Option) -> str:
-    """An option's default."""
+told_by_default = frozenset(
+    {"True or False", "a finite number of seconds (0 or more)", "a finite number of seconds (0 or more) or None"}
+)
+"""What is allowed, of options whose default and meaning say as much."""
+
+
+def default_of(option: Option) -> str:
+    """An option's default, as code."""
     value = option.default
-    if isinstance(value, frozenset):
-        return ", ".join(f"`{item}`" for item in sorted(value))
-    if value == ():
-        return "none"
-    return f"`{value!r}`" if isinstance(value, (bool, int, float, str, type(None))) else "the published numbers"
+    return f"{{{', '.join(map(repr, sorted(value)))}}}" if isinstance(value, frozenset) else repr(value)
 
 
 def example_of(name: str) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import inspect
+import itertools
 import sys
 from pathlib import Path
 from typing import Any
@@ -91,14 +93,19 @@ def test_the_signature_begins_as_that_of_the_plain_adapter() -> None:
 
 
 def test_the_reference_page_says_what_the_options_say() -> None:
-    """The page has one row for each option, in the same order, with the words of its refusal."""
+    """The page has each option, in the same order, with its default and the words of its refusal."""
     lines = (Path(__file__).resolve().parents[2] / "docs/reference/options.md").read_text("utf-8").splitlines()
-    rows = [line.strip("| ").split(" | ") for line in lines if line.count(" | ") == 3][2:]
-    assert [f"`{name}`" for name in DEFAULTS] == [row[0] for row in rows]
-    for (name, _, allowed, meaning), option in zip(rows, DEFAULTS, strict=True):
+    items = {
+        name.strip("`").partition("=")[0]: (name.strip("`").partition("=")[2], *text[2:].partition(" *Allowed*: ")[::2])
+        for name, text in itertools.pairwise(lines)
+        if text.startswith(": ") and "=" in name
+    }
+    assert list(DEFAULTS) == list(items)
+    for option, (default, meaning, allowed) in items.items():
         with pytest.raises(RetryConfigError) as caught:
             RetryConfig(**{option: object()})
-        assert caught.value.allowed.replace("|", "\\|").startswith(allowed), name
+        assert caught.value.allowed.startswith(allowed.removesuffix(".")), option
+        assert DEFAULTS[option] == ast.literal_eval(default)
         assert meaning
 
 
