@@ -77,31 +77,29 @@ class StopReason(enum.Enum):
     """An invalid URL, a bad certificate or the like; nothing was classified (contract 2). The caller gets the
     exception."""
     MAX_ATTEMPTS = "no attempts are left"
-    """``max_attempts`` requests were sent; where no number is given, three attempts that count (contract 6.2). The
-    caller gets the last response or exception."""
+    """``max_attempts`` requests were sent; without a number, three attempts that count (contract 6.2). The caller gets
+    the last response or exception."""
     HINT_TOO_LONG = "the server asked for too long a wait"
-    """A wait above ``max_retry_after``, or one for which a given ``patience`` has no room, is neither slept nor
-    shortened (contract 7.3). The caller gets the response at once, with its hint."""
+    """Above ``max_retry_after``, or what a given ``patience`` has room for (contract 7.3). The caller gets the response
+    at once, with its hint."""
     DEADLINE = "the wait would not end before the deadline"
-    """A wait that would pass the deadline is not begun, and one for a service that is down ends there (contract 8). The
-    caller gets the last response or exception; a ``ConnectTimeout`` if not even the first attempt could begin in
-    time."""
+    """A wait that would pass it is not begun, and one for a service that is down ends there (contract 8). The caller
+    gets the last response or exception; a ``ConnectTimeout`` if not even the first attempt could begin in time."""
     QUOTA_EXCEEDED = "the retry budget is empty"
-    """The bucket of this scope has too few tokens, and there is no waiting: ``patience=0``, a published bucket, or a
-    response too long to be let go (contract 6). The caller gets the last response or exception."""
+    """And there is no waiting: ``patience=0``, a published bucket, or a response too long to be let go (contract 6).
+    The caller gets the last response or exception."""
     PATIENCE = "the service has been down for longer than patience allows"
-    """An operation waits for a service that is down while the outage is younger than ``patience`` (contract 6.2). The
-    caller gets the last response or exception."""
+    """Operations wait while an outage is younger than ``patience`` (contract 6.2). The caller gets the last response or
+    exception."""
     LINE_FULL = "too many operations are waiting for the service already"
-    """At most 1,000 operations wait for one service (contract 6.2). The caller gets the last response or exception."""
+    """1,000 at most (contract 6.2). The caller gets the last response or exception."""
     RATE_LIMITED = "no send permit in time"
-    """The client's own rate limiter had no permit before the deadline or within ``max_permit_wait`` (contract 9). The
-    caller gets the last response or exception; a ``ConnectTimeout`` if there was none yet, or if its body was long
-    and is lost."""
+    """Before the deadline or within ``max_permit_wait`` of the client rate limiter (contract 9). The caller gets the
+    last response or exception; a ``ConnectTimeout`` if there was none yet, or if its body was long and is lost."""
     CANCELLED = "the program cancelled the wait"
     """The event of ``retry_options(cancel=...)`` is set. The caller gets a ``RetryCancelled``."""
     WAIT_TOO_LONG = "the wait would be longer than max_wait"
-    """The option ``max_wait`` forbids the next wait, or the rest of one. The caller gets a ``RetryLater``."""
+    """The next wait, or the rest of one. The caller gets a ``RetryLater``."""
     STRATEGY_REFUSED = "the retry strategy refused"
     """A strategy raised :class:`~requests_smithy_retry.RetryError` without a reason of its own. The caller gets the
     last response or exception."""

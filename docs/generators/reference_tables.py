@@ -108,17 +108,24 @@ def attribute_docs(module: Any, class_name: str) -> dict[str, str]:
     return found
 
 
+USUAL = ("the last response or exception", "the response or the exception", "the response")
+"""What the caller gets where the page need not say so."""
+
+
 def stop_reasons() -> str:
-    """Each stop reason: phrase, meaning, what the caller gets, and what it counts as."""
+    """Each stop reason, by what it counts as: phrase, meaning, and what the caller gets if that is nothing usual."""
     docs = attribute_docs(stop_reason, "StopReason")
-    rows = []
+    by: dict[str, list[str]] = {"Gives up; with `raise_on_status`, raises": [], "Gives up": [], "Ends": []}
+    raises, gives_up, ends = by.values()
     for reason in StopReason:
         meaning, found, gets = from_docstring(docs[reason.name]).partition(" The caller gets ")
         if not found:
             raise ValueError(f"{reason.name} does not say what the caller gets")
-        counts = "no" if reason in QUIET_ENDINGS else "yes, and raises" if reason in EXHAUSTED else "yes"
-        rows.append((f"`{reason.name}`", f"*{reason.value}*: {meaning}", gets.removesuffix("."), counts))
-    return table(("name", "phrase and meaning", "the caller gets", "gives up"), rows)
+        gets = gets.removesuffix(".").removeprefix(f"{USUAL[0]}; ")
+        said = "" if gets in USUAL else f" The caller gets {gets}."
+        of = ends if reason in QUIET_ENDINGS else raises if reason in EXHAUSTED else gives_up
+        of.append(f"`{reason.name}`\n: *{reason.value}*: {meaning}{said}")
+    return "\n\n".join("\n\n".join((f"### {head}", *items)) for head, items in by.items())
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
