@@ -7,6 +7,7 @@ import inspect
 import socket
 import ssl
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -178,23 +179,27 @@ def yes(flag: bool) -> str:
     return "again" if flag else "—"
 
 
-def exception_rows(named: Iterator[tuple[str, Exception]]) -> list[str]:
-    """One row for each exception."""
-    rows = []
-    for name, error in named:
-        again, verdict, _ = outcome_of(error, "GET")
-        rows.append(f"| {name} | {verdict} | {yes(again)} | {yes(outcome_of(error, 'POST')[0])} |")
-    return rows
+def by_fate(named: Iterator[tuple[str, Callable[[], Exception]]]) -> list[str]:
+    """One item for each fate, with the exceptions that have it.
+
+    :param named: a function for each, which makes it: an outcome may be judged only once.
+    """
+    fates: dict[str, list[str]] = {}
+    for name, make in named:
+        (again, verdict, _), (post, _, _) = outcome_of(make(), "GET"), outcome_of(make(), "POST")
+        sent = ", GET and POST sent again" if post else ", GET sent again" if again else ""
+        fates.setdefault(verdict + sent, []).append(name)
+    return [f"- {fate}: {', '.join(names)}" for fate, names in fates.items()]
+
+
+def fault_rows() -> list[str]:
+    """The faults of the wire by fate."""
+    return by_fate((name, partial(wrapped().__getitem__, name)) for name in wrapped())
 
 
 def class_rows() -> list[str]:
-    """One item for each fate, with the classes that have it."""
-    fates: dict[str, list[str]] = {}
-    for name, cls in exception_classes():
-        (again, verdict, _), (post, _, _) = outcome_of(sample(cls), "GET"), outcome_of(sample(cls), "POST")
-        sent = ", GET and POST sent again" if post else ", GET sent again" if again else ""
-        fates.setdefault(verdict + sent, []).append(f"`{name}`")
-    return [f"- {fate}: {', '.join(names)}" for fate, names in fates.items()]
+    """The classes by fate."""
+    return by_fate((f"`{name}`", partial(sample, cls)) for name, cls in exception_classes())
 
 
 def status_rows() -> list[str]:
@@ -218,14 +223,16 @@ def status_rows() -> list[str]:
 
 
 def word_rows() -> list[str]:
-    """One row for each thing that a server may say."""
-    rows, answers = [], ((400, "GET"), (503, "GET"), (503, "POST"))
+    """One row for the things that a server may say with the same effect."""
+    rows: dict[tuple[str, ...], list[str]] = {}
+    answers = ((400, "GET"), (503, "GET"), (503, "POST"))
     for word in WORDS:
         said = {word.header: word.example}
         fates = [outcome_of(status, method, said=said) for status, method in answers]
-        verdicts = [f"{verdict}: {yes(again)}" for again, verdict, _ in fates]
-        rows.append(f"| {word.header}: {word.example} | {' | '.join(verdicts)} | {word.source} |")
-    return rows
+        verdicts = tuple(f"{verdict}: {yes(again)}" for again, verdict, _ in fates)
+        source = "" if word.source == "the same" else f" ({word.source})"
+        rows.setdefault(verdicts, []).append(f"`{word.header}: {word.example}`{source}")
+    return [f"| {', '.join(words)} | {' | '.join(verdicts)} |" for verdicts, words in rows.items()]
 
 
 def build() -> str:
@@ -237,12 +244,11 @@ def build() -> str:
             "| --- | --- | --- | --- | --- |",
         ],
         status_rows,
-        lambda: [f"\n## A server's own word\n\n{WORD}\n", "| header | GET: 400 | GET: 503 | POST: 503 | by |"],
-        lambda: ["| --- | --- | --- | --- | --- |"],
+        lambda: [f"\n## A server's own word\n\n{WORD}\n", "| header | GET: 400 | GET: 503 | POST: 503 |"],
+        lambda: ["| --- | --- | --- | --- |"],
         word_rows,
         lambda: ["\n## Faults of the wire, as `requests` raises them\n"],
-        lambda: ["| outcome | verdict | GET | POST |", "| --- | --- | --- | --- |"],
-        lambda: exception_rows(iter(wrapped().items())),
+        fault_rows,
         lambda: ["\n## Every exception class by itself\n"],
         lambda: ["A wrapper is judged by its cause; here it has none, and the request counts as written.\n"],
         class_rows,
