@@ -135,9 +135,9 @@ class RetryAdapter(AdapterBase):
         items = listeners_of(config, config.listeners)
         self.listeners: Any = Listeners(items) if items else None
         is_ours = getattr(self.scope_of, "__func__", None) is RetryAdapter.scope_of
-        self.plan: Plan = Plan.of(
-            config, self._strategy, self.features, self.listeners, scopes_are_origins=is_ours and config.scope is None
-        )
+        are_origins, shown = is_ours and config.scope is None, getattr(self, "_shown", None)
+        made = config, self._strategy, self.features, self.listeners
+        self.plan: Plan = Plan.of(*made, scopes_are_origins=are_origins, shown=shown)
 
     def scope_of(self, request: PreparedRequest) -> str:
         """Return the scope of a request: the target's origin, or the result of the option ``scope``.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import repeat
+from logging import DEBUG
 from typing import TYPE_CHECKING, Any
 
 import requests.exceptions
@@ -15,25 +16,26 @@ from ..classifiers.outcome import Outcome
 from ..classifiers.transport_faults import forget_frames, is_request_fault, never_left
 from ..clock import Clock, wait_in, wait_on
 from ..config.retry_config import RetryConfig
-from ..config.retry_options import NOTHING, OperationOptions, current_options, options_in_force
+from ..config.retry_options import NOTHING, OperationOptions, current_options
 from ..errors import StopReason
 from ..interruptions import is_interruption
 from ..observing.events import ObservedOperation
-from ..observing.history import RetryHistory, attach, given_up, pieces_of
-from ..observing.log import log_back, log_end_of_tape, log_first_try
+from ..observing.history import AttemptRecord, RetryHistory, attach, given_up, pieces_of
+from ..observing.log import log_attempt, log_back, log_end_of_tape, logger
 from ..observing.recorder import Recorder
 from ..urls import ORIGIN
 from ..wire.response import CheckedResponse
 from ..wire.state import read_part, this_thread
 from .endings import END_OF_TAPE, is_of_a_tape, is_played, is_raised, not_sent_error, note_end, status_error
 from .foreign import ForeignGate
-from .held import NO_HOOKS, Held, complete, is_read
+from .held import Held, complete
 from .machine import Context, Gate, decide, operation
 from .plan import Call, Plan
 from .port import WaitEnded
 from .quota import Back
 from .replay import FOLLOWED_STATUSES, SIMPLE_BODIES, RequestFacts
 from .scope import MOST_SCOPES, OVERFLOW, Scope
+from .server_hints import names_in
 from .steps import Again, Ask, AskProgram, Before, Join, Noted, Pause, Place, Refused, Send, Steps, Stop
 from .strategy import RetryStrategy
 from .time_limits import TimeLimits
@@ -73,53 +75,44 @@ class Driver(HTTPAdapter):
     ) -> Response:
         """Send a request, as often as the policy allows; the arguments are those of ``HTTPAdapter.send``."""
         how = {"verify": verify, "cert": cert, "proxies": proxies}
-        plan, options = self._plan_now(), NOTHING
-        if current_options.get() is not None:
-            options = options_in_force() or NOTHING
-            # If this thread's attempt is a plain one, options are in force, even if they are empty.
-            if this_thread.retries_off or options.enabled is False:
-                return self._send_plainly(request, stream, timeout, how, is_enabled=options.enabled is not False)
-        if not plan.config.enabled:
-            return self._send_plainly(request, stream, timeout, how, is_enabled=False)
-        call = self._call(plan, request, stream, timeout, how, options)
-        held, scope, has_begun = Held(stream, call.time_limits), self._scope(plan, request), False
+        plan, options = self.plan, current_options.get() or NOTHING
+        if plan.shown is not None:
+            plan = self._plan_now()
+        if not plan.config.enabled or options.enabled is False or this_thread.retries_off:
+            return self._send_plainly(plan, request, stream, timeout, how, options)
+        limits, observed = None, None
+        if plan.is_special or options.deadline is not None:
+            limits, observed, timeout = self._special(plan, request, timeout, options)
+        call = Call(plan.config, request, stream, timeout, how, options, limits, observed, {})
+        held, scope, first = Held(stream, limits), self._scope(plan, request), None
         try:
-            if plan.begins_at_once and self._begins_at_once(plan, call, scope):
-                observed = call.observed
-                if self._attempt(plan, call, scope, held, request if observed is None else observed.begin_first()):
-                    return self._hand_over_at_once(call, scope, held)
-                has_begun = True
-            return self._operate(plan, call, scope, held, has_begun=has_begun)
+            first = self._first_request(plan, call, scope)
+            if first is not None and self._attempt(plan, call, scope, held, first):
+                return self._hand_over_at_once(plan, call, scope, held)
+            return self._operate(plan, call, scope, held)
         except BaseException as stopped:
             self._break_off(call, held, stopped)
             raise
         finally:
-            if call.time_limits is not None:
-                this_thread.deadline = call.time_limits.outer
+            if limits is not None:
+                this_thread.deadline = limits.outer
             # An error's traceback refers to this frame; a response in it would keep the idle connections of its pool.
-            del call, held, request
+            del call, held, request, first
 
     def _plan_now(self) -> Plan:
-        """Return the plan in force."""
+        """Return the plan in force. Only a feature that shows what urllib3 calls a ``Retry`` makes another one."""
         return self.plan
 
-    def _call(
-        self,
-        plan: Plan,
-        request: PreparedRequest,
-        stream: bool,
-        timeout: Any,
-        how: dict[str, Any],
-        options: OperationOptions,
-    ) -> Call:
+    def _special(
+        self, plan: Plan, request: PreparedRequest, timeout: Any, options: OperationOptions
+    ) -> tuple[TimeLimits | None, ObservedOperation | None, Any]:
+        """Return the bounds of time of a call that begins now, the call as listeners see it, and its time-out."""
         config, limits, observed = plan.config, None, None
-        if plan.is_bounded or options.deadline is not None:
+        if (config.operation_timeout, config.operation_attempt_timeout, options.deadline) != (None, None, None):
             limits = TimeLimits(config, options, self.clock)
         if plan.listeners is not None:
             observed = ObservedOperation(self, request, options)
-        return Call(
-            config, request, stream, config.timeout if timeout is None else timeout, how, options, limits, observed, {}
-        )
+        return limits, observed, config.timeout if timeout is None else timeout
 
     def _scope(self, plan: Plan, request: PreparedRequest) -> Scope:
         """Return the scope of a request. Where scopes are origins, it is found by the beginning of the URL."""
@@ -136,12 +129,16 @@ class Driver(HTTPAdapter):
                 known[origin] = scope
         return scope
 
-    def _begins_at_once(self, plan: Plan, call: Call, scope: Scope) -> bool:
-        """Return True if nothing has to be asked for before the first attempt."""
-        if call.request.body.__class__ not in SIMPLE_BODIES or not call.options.can_wait:
-            return False
-        gates = [gate for find in plan.gates if (gate := find(call, scope)) is not None]
-        return not gates or all(gate.is_open(self.clock.now()) for gate in gates)
+    def _first_request(self, plan: Plan, call: Call, scope: Scope) -> PreparedRequest | None:
+        """Return the request for the first attempt; None: the machine has to be asked before it is sent."""
+        is_simple = plan.begins_at_once and call.options.can_wait and call.request.body.__class__ in SIMPLE_BODIES
+        for find in plan.gates if is_simple else ():
+            gate = find(call, scope)
+            if gate is not None and not gate.is_open(self.clock.now()):
+                return None
+        if not is_simple:
+            return None
+        return call.request if call.observed is None else call.observed.begin_first()
 
     def _attempt(self, plan: Plan, call: Call, scope: Scope, held: Held, request: PreparedRequest) -> bool:
         """Send once, and read the body if it is wanted: a cut one is this attempt's failure. True: it is a success.
@@ -156,16 +153,15 @@ class Driver(HTTPAdapter):
             this_thread.sender = self
             allowed = call.timeout if limits is None else limits.begin(call.timeout)
             response = held.response = super().send(request, stream=call.stream, timeout=allowed, **call.how)
-            for receive in plan.received:
-                receive(self, call, request, response, scope)
+            hears = plan.hears if call.options is NOTHING and call.observed is None else None
+            if hears is None or scope.parts or not hears.isdisjoint(names_in(response.headers)):
+                for receive in plan.received:
+                    receive(self, call, request, response, scope)
             if call.receives is not None:
                 call.receives(response)
             if response.status_code < 400:
-                if not call.stream and not is_read(response):
-                    if limits is None and request.hooks == NO_HOOKS and "content-encoding" not in response.headers:
-                        response.content  # noqa: B018
-                    else:
-                        complete(response, request)
+                if not call.stream:
+                    complete(response, request)
                 is_success = True
         except Exception as error:
             held.error = error
@@ -180,59 +176,65 @@ class Driver(HTTPAdapter):
         Nothing is done here: that is the part of the feature on which the adapter is built, if it is there.
         """
 
-    def _hand_over_at_once(self, call: Call, scope: Scope, held: Held) -> Response:
+    def _hand_over_at_once(self, plan: Plan, call: Call, scope: Scope, held: Held) -> Response:
         """Return the success of a first attempt."""
-        response, observed, started = held.response, call.observed, held.started
+        response, started = held.response, held.started
         assert response is not None
         if call.time_limits is not None and call.stream:
             call.time_limits.lift(response)
-        if observed is not None:
-            observed.succeeded_at_once(response, started)
+        if call.observed is not None:
+            call.observed.succeeded_at_once(response, started)
         now = self.clock.now()
         next(scope.tally.at_once)
-        back = scope.quota.first_try(now, now - started, read_part(call.timeout))
+        back = scope.quota.first_try(now, now - started, None if call.timeout is None else read_part(call.timeout))
         if back is not None:
             log_back(scope.name, *back)
         response._retry_started = started  # type: ignore[attr-defined]
-        self._fill_retries(response)
-        log_first_try(call.request, response.status_code, now - started)
-        return held.hand_over()
+        if plan.shown is not None:
+            self._fill_retries(response)
+        if logger.isEnabledFor(DEBUG):
+            log_attempt(call.request, AttemptRecord(1, 0.0, now - started, response.status_code))
+        held.response = None  # as late as possible: until then an interruption closes it
+        return response
 
-    def _operate(self, plan: Plan, call: Call, scope: Scope, held: Held, *, has_begun: bool) -> Response:
+    def _operate(self, plan: Plan, call: Call, scope: Scope, held: Held) -> Response:
         """Drive the machine until there is an attempt to hand over.
 
-        :param has_begun: ``held`` has the first attempt.
+        :param held: has the first attempt, if that was made.
         """
         with plan.scopes.use(scope.name) as scope:
             running = _Operation(self, plan, call, scope, held)
             outer = this_thread.tried
             try:
-                return running.run(has_begun)
+                return running.run()
             finally:
                 this_thread.tried = outer
                 del running, call, held
 
     def _send_plainly(
-        self, request: PreparedRequest, stream: bool, timeout: Any, how: dict[str, Any], *, is_enabled: bool
+        self,
+        plan: Plan,
+        request: PreparedRequest,
+        stream: bool,
+        timeout: Any,
+        how: dict[str, Any],
+        options: OperationOptions,
     ) -> Response:
         """Send once, without checking whether head and body are whole (contract 10.2).
 
-        :param is_enabled: this adapter is not switched off, only the one that is sending in this thread, whose body
-            sends a request of its own: it is sent as ever.
+        Where this adapter is not switched off, only the one that is sending in this thread, whose body sends a request
+        of its own, that is sent as ever.
         """
-        outer, options = (this_thread.retries_off, this_thread.sender), current_options.get()
-        # An adapter looks closer where options are in force, even empty ones, and then sees that another one is plain.
+        is_enabled = plan.config.enabled and options.enabled is not False
+        outer = this_thread.retries_off, this_thread.sender
         try:
             this_thread.retries_off = not is_enabled
             this_thread.sender = None if is_enabled else self
-            current_options.set(options or NOTHING)
             send = self.send if is_enabled else super().send
             response = send(request, stream=stream, timeout=timeout, **how)
         finally:
-            # First: a call might be interrupted by a signal's handler.
             this_thread.retries_off, this_thread.sender = outer
             this_thread.connecting = False
-            current_options.set(options)
         original = getattr(response.raw, "_original_response", None)
         if not is_enabled and isinstance(original, CheckedResponse):
             original.retries_off = True  # its body is read later
@@ -263,14 +265,16 @@ class Driver(HTTPAdapter):
         :param brought: the bytes that came before over the connection that broke off.
         """
         plan, outer = self.plan, (this_thread.deadline, this_thread.connecting, this_thread.peer)
-        again = self._call(plan, request, True, call.timeout, call.how, call.options)
+        limits, observed, _ = self._special(plan, request, call.timeout, call.options)
         # A body in its reader's hands has time of its own; any other one has that of its attempt.
-        limits = again.time_limits if call.stream else call.time_limits
-        again = again._replace(receives=receives, time_limits=limits, data=call.data)
+        limits = limits if call.stream else call.time_limits
+        again = call._replace(
+            config=plan.config, request=request, stream=True, time_limits=limits, observed=observed, receives=receives
+        )
         held = Held(True, limits)
         held.started, held.error, held.brought = self.clock.now(), error, brought
         try:
-            return self._operate(plan, again, self._scope(plan, call.request), held, has_begun=True)
+            return self._operate(plan, again, self._scope(plan, call.request), held)
         except BaseException as stopped:
             self._break_off(again, held, stopped)
             raise
@@ -310,9 +314,9 @@ class _Operation:
         """The answer before the last attempt, if there was one."""
         self.waits = _Waits(driver.clock, plan, call)
 
-    def run(self, has_begun: bool) -> Response:
+    def run(self) -> Response:
         """Take the machine's steps to the end, and hand over the last attempt's own response or exception."""
-        steps = self._steps(has_begun)
+        steps = self._steps()
         step: Any
         answer: Any = None
         this_thread.tried = self.tried
@@ -343,14 +347,14 @@ class _Operation:
             step = None
             del answer, steps  # an error's traceback refers to this frame
 
-    def _steps(self, has_begun: bool) -> Steps:
+    def _steps(self) -> Steps:
         """Begin the operation."""
         call, scope, plan, foreign = self.call, self.scope, self.plan, self.foreign
         first, succeeded, decider, wait = None, self._succeeded, decide, 0.0
         if foreign is not None:
             succeeded, decider = foreign.succeeded, foreign.decide
             wait = foreign.first_wait(call.deadline, self.began)
-        if has_begun:
+        if self.held.response is not None or self.held.error is not None:
             self.number = 1
             first = self._outcome()
         elif foreign is None:

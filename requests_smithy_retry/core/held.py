@@ -291,7 +291,7 @@ def complete(response: Response, request: PreparedRequest | None) -> None:
     :param request: where it has hooks, a body that is not long is left unread for them; None: read it.
     :raises Exception: for a body that is not whole, as requests raises it, or ``TimeoutError``.
     """
-    if request is not None and request.hooks != NO_HOOKS and not is_read(response) and is_short_and_whole(response):
+    if is_read(response) or (request is not None and request.hooks != NO_HOOKS and is_short_and_whole(response)):
         return
     raw: Any = response.raw
     # On any connection each read from the socket ends by the deadline from now on.
@@ -301,19 +301,14 @@ def complete(response: Response, request: PreparedRequest | None) -> None:
         response.content  # noqa: B018
     else:
         read_by_the_clock(response, [], BODY_PART)
-    verify_decoded(response)
+    if getattr(raw, "_decoder", None):
+        verify_whole(response)  # a body that was read to its end may lack that of its coding
 
 
 def is_short_and_whole(response: Response) -> bool:
     """Return True if hooks may find a body unread: it is not long, all of it is there, and it is whole."""
     peeked = peek(response, UNREAD_BYTES, None)
     return peeked is not None and peeked.whole
-
-
-def verify_decoded(response: Response) -> None:
-    """Check that the content coding of a body that was read to its end is complete."""
-    if getattr(response.raw, "_decoder", None):
-        verify_whole(response)
 
 
 def read_by_the_clock(response: Response, parts: list[bytes], size: int) -> None:

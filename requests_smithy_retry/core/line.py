@@ -350,12 +350,16 @@ class Line:
             self.waiters.remove(waiter)
             self._wake_next()
 
-    def first_try(self, now: float, latency: float) -> None:
-        """Record a first-try success while the service is well."""
+    def first_try(self, now: float, latency: float) -> bool:
+        """Record a first-try success, if nothing is to be done but to count it: True."""
+        if self.down_since is not None or self.waiters:
+            return False
         self._firsts += 1
         self.successes += 1
-        self.well_at = max(self.well_at, now - latency)
+        if now - latency > self.well_at:
+            self.well_at = now - latency
         self._touched = now
+        return True
 
     def succeeded(
         self, standing: Standing, terms: Terms, now: float, latency: float = 0.0, timeout: float | None = None

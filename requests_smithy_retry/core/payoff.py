@@ -216,8 +216,7 @@ class PayoffQuota:
         """
         with self.lock:
             self._first_tries += 1
-            if self._line.is_calm:
-                self._line.first_try(now, latency)
+            if self._line.first_try(now, latency):
                 return None
             self._line.succeeded(Standing(now - latency), FIRST_TRY, now, latency, timeout)
             return self._ended_outage()

@@ -17,7 +17,7 @@ from ..wire.state import read_part
 from .foreign import ForeignOperation, is_built_in
 from .machine import FirstGate, Remedy
 from .policy import Policy
-from .port import Feature, hooked
+from .port import Feature, heard_by, hooked
 from .scope import Scope, Scopes, no_quota
 from .strategy import StandardRetryStrategy
 from .time_limits import TimeLimits
@@ -63,12 +63,14 @@ class Call(NamedTuple):
 class Plan(NamedTuple):
     """What each call goes by: an adapter's policy, with all that would else be looked up each time.
 
+    :param shown: what the adapter shows as the ``Retry`` of urllib3, which may be changed in place; None: nothing yet.
     :param begin_foreign: begins an operation of a strategy that is not built in; None: it is built in.
     :param by_origin: the scopes by the beginning of a URL; None: they are not found by that.
     :param most_attempts: of the strategy; None: it does not say.
-    :param is_bounded: an option bounds the time of each call.
+    :param is_special: an option bounds the time of each call, or there are listeners.
     :param begins_at_once: a first attempt needs nothing that the machine would have to ask for.
     :param gates: and what follows are the hooks of the features.
+    :param hears: the fields of which a response has one that those hooks take in; None: they take in each response.
     """
 
     config: RetryConfig
@@ -79,15 +81,17 @@ class Plan(NamedTuple):
     listeners: Any
     begin_foreign: Callable[[str], ForeignOperation] | None
     most_attempts: int | None
-    is_bounded: bool
+    is_special: bool
     begins_at_once: bool
     gates: tuple[Callable[..., FirstGate | None], ...]
     received: tuple[Callable[..., None], ...]
+    hears: frozenset[str] | None
     remedies: tuple[Callable[..., Remedy | None], ...]
     on_verdict: tuple[Callable[..., None], ...]
     attempted: tuple[Callable[..., None], ...]
     waits: tuple[Callable[..., float], ...]
     vouch: tuple[Vouches, ...]
+    shown: Any
 
     @classmethod
     def of(
@@ -98,6 +102,7 @@ class Plan(NamedTuple):
         listeners: Any,
         *,
         scopes_are_origins: bool,
+        shown: Any,
     ) -> Plan:
         """Make it for a strategy, with the features that the config asks for."""
         is_ours, is_own, begin_foreign = isinstance(strategy, StandardRetryStrategy), is_built_in(strategy), None
@@ -105,6 +110,7 @@ class Plan(NamedTuple):
         if not is_own:
             fold = None if is_ours else policy.classifiers
             begin_foreign = partial(ForeignOperation, strategy, fold, policy.sees_successes)
+        bounds = config.operation_timeout, config.operation_attempt_timeout, config.timeout
         return cls(
             config,
             strategy,
@@ -114,13 +120,15 @@ class Plan(NamedTuple):
             listeners,
             begin_foreign,
             most_attempts(strategy),
-            (config.operation_timeout, config.operation_attempt_timeout) != (None, None),
+            (*bounds, listeners) != (None, None, None, None),
             begin_foreign is None and not policy.sees_successes and config.idempotency_key is False,
             hooked(features, "gate"),
             hooked(features, "received"),
+            heard_by(features),
             hooked(features, "remedy"),
             hooked(features, "on_verdict"),
             hooked(features, "attempted"),
             hooked(features, "wait"),
             tuple(item for item in policy.classifiers if isinstance(item, Vouches)),
+            shown,
         )

@@ -43,6 +43,12 @@ class WaitEnded(Exception):
 class Feature:
     """The hooks of a feature. Override what is needed: a hook that is not overridden costs nothing."""
 
+    hears: frozenset[str] | None = None
+    """The fields, in lower case, of which a response has one that :meth:`received` takes in; None: it takes in any.
+
+    It is asked of any, too, in a call with listeners or ``retry_options``, and where something is kept of the scope.
+    """
+
     def classifiers(self, config: RetryConfig) -> tuple[RetryClassifier, ...]:
         """Return classifiers to be asked beside the default ones."""
         return ()
@@ -86,7 +92,7 @@ class Feature:
         return seconds
 
 
-HOOKS = tuple(name for name in vars(Feature) if not name.startswith("_"))
+HOOKS = tuple(name for name, value in vars(Feature).items() if callable(value))
 
 
 def hooked(features: Iterable[Feature], name: str) -> tuple[Callable[..., Any], ...]:
@@ -94,3 +100,14 @@ def hooked(features: Iterable[Feature], name: str) -> tuple[Callable[..., Any], 
     return tuple(
         getattr(feature, name) for feature in features if getattr(type(feature), name) is not getattr(Feature, name)
     )
+
+
+def heard_by(features: Iterable[Feature]) -> frozenset[str] | None:
+    """Return the fields that their hooks ``received`` take in; None: one of them takes in each response."""
+    heard: frozenset[str] = frozenset()
+    for receive in hooked(features, "received"):
+        names = receive.__self__.hears  # type: ignore[attr-defined]
+        if names is None:
+            return None
+        heard |= names
+    return heard

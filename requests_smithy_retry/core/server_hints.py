@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 AMZ_HEADER = "x-amz-retry-after"
 MILLISECOND_HEADERS = ("retry-after-ms", "x-ms-retry-after-ms")
+HINTS = frozenset({AMZ_HEADER, *MILLISECOND_HEADERS, "retry-after"})
 AMZ_MAX_EXTRA = 5.0
 """The most that ``x-amz-retry-after`` adds to the computed backoff, in seconds (Retries 2.1)."""
 
@@ -35,12 +36,20 @@ class Hint(NamedTuple):
     source: str
 
 
+def names_in(headers: Mapping[str, str]) -> Collection[str]:
+    """Return the lower-case names of the fields of a response."""
+    names: Collection[str] | None = getattr(headers, "_store", None)  # the dict in a CaseInsensitiveDict
+    return {str(name).lower() for name in headers} if names is None else names
+
+
 def read_hint(headers: Mapping[str, str], *, wall: float) -> Hint | None:
     """Return the first well-formed hint among the headers, or None. Never raise.
 
     :param headers: the response's; looked up by lower-case name, so give a case-insensitive mapping.
     :param wall: the current time in seconds since the epoch, for a response without a ``Date`` of its own.
     """
+    if HINTS.isdisjoint(names_in(headers)):
+        return None
     for name in (AMZ_HEADER, *MILLISECOND_HEADERS):
         value = headers.get(name)
         if value is not None:

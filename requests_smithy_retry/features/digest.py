@@ -115,6 +115,8 @@ def hashed(kind: type) -> type:
 class Digest(Feature):
     """The hook."""
 
+    hears = frozenset()
+
     def received(self, driver: Driver, call: Call, request: PreparedRequest, response: Response, scope: Scope) -> None:
         """Have the body of a 2xx hashed. What brings the rest of one is a part of it."""
         named: Any = call.options.digest

@@ -29,12 +29,6 @@ def log_attempt(request: PreparedRequest, record: AttemptRecord) -> None:
     logger.debug("attempt %d of %s %s ended with %s after %.3f s", *said, extra=_extra(request, record))
 
 
-def log_first_try(request: PreparedRequest, status: int, duration: float) -> None:
-    """Log a first-try success, at DEBUG."""
-    if logger.isEnabledFor(logging.DEBUG):
-        log_attempt(request, AttemptRecord(1, 0.0, duration, status))
-
-
 def log_back(scope: str | None, seconds: float, operations: int) -> None:
     """Log that a service is back, at WARNING if its outage hid the end of an operation from that level."""
     service = "the service" if scope is None else display_scope(scope)

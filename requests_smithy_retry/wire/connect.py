@@ -9,7 +9,7 @@ import itertools
 import socket
 import sys
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import urllib3.exceptions as uex
@@ -19,7 +19,7 @@ from urllib3.util import connection as urllib3_connection
 from ..interruptions import is_interruption
 from .proxies import bound_handshake, note_refusal, open_otherwise
 from .racing import Candidate, How, Race, connect_socket
-from .resolving import not_connected, resolve
+from .resolving import Found, not_connected, resolve
 from .response import RESPONSE_CLASS, probing
 from .state import NoMemory, Peer, this_thread
 
@@ -57,28 +57,25 @@ class Connect:
         is_first = this_thread.connecting is None
         if is_first:
             this_thread.connecting, this_thread.peer, this_thread.answer = True, None, 0
-        if this_thread.retries_off and this_thread.deadline is None:
+        try:
             type(connection).connect(connection)
-        else:
-            connection._new_conn = self._open
-            try:
-                type(connection).connect(connection)
-            except BaseException as error:
-                if self._made is not None:
-                    self._made.close()  # an interruption may come before the connection has it
-                if is_first:
-                    note_refusal(connection, error)
-                raise
-            finally:
-                self._made = None
-                del connection._new_conn
+        except BaseException as error:
+            if self._made is not None:
+                self._made.close()  # an interruption may come before the connection has it
+            if is_first and not this_thread.is_plain:
+                note_refusal(connection, error)
+            raise
+        finally:
+            self._made = None
         if is_first:
             this_thread.connecting, this_thread.peer = False, self.peer
         connection.send = self.send
 
-    def _open(self) -> Any:
+    def open(self) -> Any:
         """Open the socket as the connection's own ``_new_conn`` does, but by the attempt's deadline."""
         connection: Any = self._connection()
+        if this_thread.is_plain:
+            return type(connection)._new_conn(connection)
         try:
             if this_thread.deadline is None:
                 return self._opened(connection)
@@ -104,15 +101,12 @@ class Connect:
         timeout: Any = connection.timeout
         if timeout.__class__ is object:  # that of the socket module, before a tunnel in urllib3 1.26
             timeout = socket.getdefaulttimeout()
-        how = How(timeout, connection.source_address, connection.socket_options or ())
+        host = connection._dns_host.strip("[]")
         try:
-            host = connection._dns_host.strip("[]")
-            try:
-                host.encode("idna")
-            except UnicodeError:
-                raise uex.LocationParseError(f"'{host}', label empty or too long") from None
             found = resolve(connection, host, connection.port, urllib3_connection.allowed_gai_family())
-            sock = self._connected(connection, candidates(found), how)
+            sock = self._connected(connection, found, timeout)
+        except UnicodeError:
+            raise uex.LocationParseError(f"'{host}', label empty or too long") from None
         except OSError as error:
             if isinstance(error, TimeoutError) or is_interruption(error):
                 raise
@@ -120,19 +114,21 @@ class Connect:
         sys.audit("http.client.connect", connection, connection.host, connection.port)
         return sock
 
-    def _connected(self, connection: Any, ahead: list[Candidate], how: How) -> Any:
+    def _connected(self, connection: Any, found: Found, timeout: float | None) -> Any:
         """Connect to one of the addresses."""
         memory, origin = self._memory, f"{connection._dns_host}:{connection.port}"
+        ahead = candidates(found)
         if len(ahead) > 1:
+            how = How(timeout, connection.source_address, connection.socket_options or ())
             sock, name = self._raced(origin, ahead, how)
+            sock.settimeout(timeout)
         else:
             name, family, proto, at = ahead[0]
             self.peer = Peer(memory, origin, name, (name,), memory.clock.now())
             sock = self._made = socket.socket(family, socket.SOCK_STREAM, proto)
-            connect_socket(sock, at, this_thread.seconds(how.timeout), how)
+            connect_socket(sock, at, this_thread.seconds(timeout), connection)
         assert self.peer is not None
         connection.response_class = probing(self.peer) if memory.is_known(origin, name) else RESPONSE_CLASS
-        sock.settimeout(how.timeout)
         return sock
 
     def _raced(self, origin: str, ahead: list[Candidate], how: How) -> tuple[Any, str]:
@@ -180,13 +176,16 @@ class Connect:
                 sock.settimeout(usual)
 
 
-def candidates(found: Iterable[Any]) -> list[Candidate]:
+def candidates(found: Found) -> list[Candidate]:
     """Return the resolver's addresses in its order, families alternating (RFC 8305 section 4), each once."""
     families: dict[int, dict[str, Candidate]] = {}
     for family, _, proto, _, sockaddr in found:
         name = str(sockaddr[0])
         if len(sockaddr) == 4 and sockaddr[3] and "%" not in name:
             name = f"{name}%{sockaddr[3]}"  # a link-local address of IPv6 needs its scope, the interface's number
-        families.setdefault(family, {}).setdefault(name, Candidate(name, family, proto, sockaddr))
+        candidate = Candidate(name, family, proto, sockaddr)
+        if len(found) == 1:
+            return [candidate]
+        families.setdefault(family, {}).setdefault(name, candidate)
     rows = itertools.zip_longest(*map(dict.values, families.values()))
     return list(filter(None, itertools.chain.from_iterable(rows)))

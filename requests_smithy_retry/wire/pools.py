@@ -50,8 +50,7 @@ def is_done_with(connection: Any, now: float) -> bool:
     server keeps it.
     """
     peer: Peer | None = getattr(getattr(connection, "connect", None), "peer", None)
-    tried, has_others = this_thread.tried, peer is not None and len(peer.addresses) > 1
-    if peer is not None and has_others and peer.memory.is_avoided(peer.origin, peer.address, peer.addresses, tried):
+    if peer is not None and len(peer.addresses) > 1 and peer.is_avoided(this_thread.tried):
         return True
     since = getattr(connection, "idle_since", None)
     if since is None or now - since < LEAST_IDLE or this_thread.retries_off:
@@ -90,7 +89,8 @@ def keep_alive_options() -> tuple[tuple[int, int, int], ...]:
 def prepare(connection: Any, memory: NoMemory | None = None, *, probes: bool = False) -> Any:
     """Prepare a new connection of urllib3, unless its class has a ``connect`` of its own."""
     if getattr(type(connection), "connect", None) in KNOWN_CONNECTS:
-        connection.connect = Connect(connection, memory or PreparingPool.addresses)
+        connection.connect = connect = Connect(connection, memory or PreparingPool.addresses)
+        connection._new_conn = connect.open
         connection.response_class = RESPONSE_CLASS
         prepare_tunnel(connection)
         if probes and not this_thread.retries_off:

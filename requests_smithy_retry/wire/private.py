@@ -61,6 +61,7 @@ NAMES: dict[str, tuple[str, str]] = {
 
 OPTIONAL: dict[str, tuple[str, str]] = {
     "_sock_shutdown": ("urllib3/response.py", "goes along with a connection"),
+    "_store": ("requests/structures.py", "has the names of a response's fields, in lower case"),
     "_decoders": ("urllib3/response.py", "are those of several codings"),
     "_decoded_buffer": ("urllib3/response.py", "has what was decoded and not yet handed out"),
     "_obj": ("urllib3/response.py", "is the decoder of one coding"),

@@ -19,7 +19,7 @@ import urllib3.exceptions as uex
 from urllib3.connection import HTTPSConnection
 
 from ..interruptions import is_interruption
-from .racing import How, connect_socket
+from .racing import connect_socket
 from .resolving import FAILED, Question, in_time, is_numeric, resolve
 from .state import this_thread
 
@@ -120,14 +120,13 @@ def _open_socks(connection: Any, socks: Any) -> Any:
     options = connection._socks_options
     host = _target(connection, socks, options)
     port = options["proxy_port"] or socks.DEFAULT_PORTS[options["socks_version"]]
-    how = How(None, connection.source_address, connection.socket_options or ())
     found = resolve(connection, options["proxy_host"].strip("[]"), int(port))
     for number, (family, kind, protocol, _, address) in enumerate(found, 1):
         sock = bounded(socks.socksocket)(family, kind, protocol)
         proxy = (options["socks_version"], address[0], address[1], options["rdns"])
         sock.set_proxy(*proxy, options["username"], options["password"])
         try:
-            connect_socket(sock, (host, connection.port), this_thread.seconds(connection.timeout), how)
+            connect_socket(sock, (host, connection.port), this_thread.seconds(connection.timeout), connection)
             return sock
         except BaseException as error:
             sock.close()

@@ -41,7 +41,7 @@ class How(NamedTuple):
 
     timeout: float | None
     source_address: Any
-    options: Sequence[Any]
+    socket_options: Sequence[Any]
 
 
 class _Pending(NamedTuple):
@@ -52,9 +52,12 @@ class _Pending(NamedTuple):
     until: float | None
 
 
-def connect_socket(sock: Any, sockaddr: Any, seconds: float | None, how: How) -> None:
-    """Connect a socket, with everything that is to be said to it before."""
-    for option in how.options:
+def connect_socket(sock: Any, sockaddr: Any, seconds: float | None, how: Any) -> None:
+    """Connect a socket, with everything that is to be said to it before.
+
+    :param how: a :class:`How`, or a connection, which has the same attributes.
+    """
+    for option in how.socket_options or ():
         sock.setsockopt(*option)
     sock.settimeout(seconds)
     if how.source_address:

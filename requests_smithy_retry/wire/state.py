@@ -71,6 +71,10 @@ class Peer(NamedTuple):
     addresses: tuple[str, ...]
     since: float
 
+    def is_avoided(self, tried: Collection[tuple[str, str]]) -> bool:
+        """Return True if another address is better."""
+        return self.memory.is_avoided(self.origin, self.address, self.addresses, tried)
+
     def failed(self, why: str, *, answers: bool = False) -> None:
         """Record that the address failed. Of a single address there is nothing to remember."""
         if len(self.addresses) > 1:
@@ -104,6 +108,11 @@ class AttemptState(threading.local):
 
     retries_off = False
     """True while retries are off: heads and bodies are read as a plain ``HTTPAdapter`` reads them (contract 10.2)."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Retries are off, and nothing but its timeouts bounds the attempt: connections are made as plain ones."""
+        return self.retries_off and self.deadline is None
 
     def seconds(self, usual: float | None) -> float | None:
         """Return the timeout of a socket's next step, in seconds; None for no limit.

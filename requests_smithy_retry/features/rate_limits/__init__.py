@@ -14,11 +14,11 @@ from ...config.retry_options import patience_given
 from ...core.backoff import Jitter
 from ...core.machine import Passed
 from ...core.port import Feature
-from ...core.server_hints import AMZ_HEADER, Hint, read_hint
+from ...core.server_hints import AMZ_HEADER, Hint, names_in, read_hint
 from ...core.steps import Before, Join, Pause, Steps
 from ...observing.log import log_gate
 from ...urls import user_of
-from .announced import DIALECTS, Announced, RateLimitDialect, announced_in, limit_hint
+from .announced import DIALECTS, RateLimitDialect, announced_in, limit_hint
 from .limits import LAG, ROUNDING, SPREAD, Caller, Limits, Pass, Turn, spread
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class Announcements(Feature):
         theirs = {row.remaining for row in own}
         self.clock = clock
         self.dialects: tuple[RateLimitDialect, ...] = (*own, *(row for row in DIALECTS if row.remaining not in theirs))
+        self.hears: frozenset[str] = frozenset(name for row in self.dialects for name in (row.remaining, *row.reset))
 
     def classifiers(self, config: RetryConfig) -> tuple[RetryClassifier, ...]:
         """Return the classifier of a 403 that announces a limit of which nothing is left."""
@@ -59,6 +60,8 @@ class Announcements(Feature):
         """Return the reset of an announced limit that is used up, for a request that was throttled."""
         if outcome.response is None or (reason is not None and reason.kind is not ErrorKind.THROTTLING):
             return None
+        if self.hears.isdisjoint(names_in(outcome.response.headers)):
+            return None
         return limit_hint(announced_in(outcome.response.headers, wall=outcome.wall, dialects=self.dialects))
 
 
@@ -68,22 +71,18 @@ class RateLimits(Announcements):
     def __init__(self, config: RetryConfig, clock: Clock) -> None:
         super().__init__(config, clock)
         self.spreads: bool = config.jitter != Jitter.NONE.value
-        self.names: frozenset[str] = frozenset(name for row in self.dialects for name in (row.remaining, *row.reset))
-        """The header fields of which each announcement has one, in lower case."""
 
     def gate(self, call: Call, scope: Scope) -> OneCall | None:
         """Return the count of a call, where something is known of the limits of its user."""
         users: Users | None = scope.parts.get(NAME)
-        limits = (
-            None if users is None or call.options.pacing == "off" else users.known.get(user_of(call.request.headers))
-        )
+        if users is None or call.options.pacing == "off":
+            return None
+        limits = users.known.get(user_of(call.request.headers))
         return None if limits is None else OneCall(call, limits)
 
     def received(self, driver: Driver, call: Call, request: PreparedRequest, response: Response, scope: Scope) -> None:
         """Hear what a response announces."""
-        told: tuple[Announced, ...] = ()
-        if not self.names.isdisjoint(map(str.lower, response.headers)):
-            told = announced_in(response.headers, wall=self.clock.wall(), dialects=self.dialects)
+        told = announced_in(response.headers, wall=self.clock.wall(), dialects=self.dialects)
         if not told and NAME not in scope.parts:
             return
         limits, passed = call.data.pop(NAME, (None, None))

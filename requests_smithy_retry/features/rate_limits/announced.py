@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from ...core.server_hints import Hint, parse_decimal, parse_http_date
+from ...core.server_hints import Hint, names_in, parse_decimal, parse_http_date
 
 OLD_DATE = 2.0
 """A ``Date``, which has whole seconds, may be so many old where the server's clock goes like ours, and never ahead."""
@@ -143,6 +143,10 @@ def announced_in(
     :param headers: the response's; looked up by lower-case name, so give a case-insensitive mapping.
     :param wall: the current time in seconds since the epoch.
     """
+    fields = names_in(headers)
+    rows = [row for row in dialects if not {row.remaining, *row.reset}.isdisjoint(fields)]
+    if not rows:
+        return ()
 
     def value(name: str) -> str:
         found = headers.get(name) if name else None
@@ -153,7 +157,6 @@ def announced_in(
     # Moments are compared with the server's own clock, where that goes otherwise than ours.
     sent = parse_http_date(value("date"))
     now = wall if sent is None or sent <= wall <= sent + OLD_DATE else sent
-    rows = (row for row in dialects if row.remaining in headers or any(name in headers for name in row.reset))
     return tuple(found for row in rows for found in _READ.get(row.remaining, _counts)(row, value, now))
 
 

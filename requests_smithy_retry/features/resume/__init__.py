@@ -26,13 +26,15 @@ if TYPE_CHECKING:
     from ...core.plan import Call
     from ...core.scope import Scope
 
-VALIDATORS = ("etag", "last-modified")
+VALIDATORS = frozenset({"etag", "last-modified"})
 LONG = 100_000
 """A shorter body that breaks off inside an attempt is begun anew: asking for its rest would save nothing."""
 
 
 class Resume(Feature):
     """The hooks: the body of a success is watched where it may be continued, or where listeners hear of it."""
+
+    hears = VALIDATORS
 
     def received(self, driver: Driver, call: Call, request: PreparedRequest, response: Response, scope: Scope) -> None:
         """Have a body watched, if there is reason to. What brings the rest of one is received as such."""
@@ -63,7 +65,7 @@ def _plan(call: Call, request: PreparedRequest, response: Response) -> Resumable
         return None
     length = None if call.stream else getattr(response.raw, "length_remaining", None)
     is_short = length is not None and length <= LONG
-    if is_short or not (VALIDATORS[0] in headers or VALIDATORS[1] in headers):
+    if is_short or not any(name in headers for name in VALIDATORS):
         return None
     plan = resumable(request, response)
     return plan if call.stream or isinstance(plan, Resumable) else None

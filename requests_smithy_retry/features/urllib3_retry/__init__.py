@@ -68,8 +68,7 @@ class MaxRetries(Driver):
 
     def _plan_now(self) -> Plan:
         """Return the plan in force: another one if ``max_retries`` was changed in place."""
-        if self._shown is not None:
-            self._heed_changes()
+        self._heed_changes()
         return self.plan
 
     def _fill_retries(self, response: Response, recorder: Recorder | None = None) -> None:

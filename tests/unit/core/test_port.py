@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
+import requests
 
-from requests_smithy_retry import RetryConfig, RetryConfigError
+from requests_smithy_retry import RetryConfig, RetryConfigError, mount, retry_options
 from requests_smithy_retry.config.options import UNSET
-from requests_smithy_retry.core.port import HOOKS, Feature, hooked
+from requests_smithy_retry.core.port import HOOKS, Feature, heard_by, hooked
 from requests_smithy_retry.features.adapter_base import WithoutMaxRetries
+from requests_smithy_retry.testing import FaultServer, Reply
 
 NOBODY: Any = None
 
@@ -26,6 +29,63 @@ def test_a_feature_adds_nothing_of_itself() -> None:
     said = feature.hint(NOBODY, NOBODY), feature.gate(NOBODY, NOBODY), feature.remedy(NOBODY)
     assert ((), (None, None, None)) == (feature.classifiers(NOBODY), said)
     assert 3.0 == feature.wait(NOBODY, 3.0, 0.0, "")
+
+
+class Hears(Feature):
+    """A feature that takes in responses."""
+
+    def __init__(self, *fields: str) -> None:
+        self.hears = frozenset(fields) if fields else None
+
+    def received(self, *of: Any) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("features", "expected"),
+    [
+        ([], frozenset()),
+        ([Feature()], frozenset()),
+        ([Hears("etag"), Feature(), Hears("date")], {"etag", "date"}),
+        ([Hears("etag"), Hears()], None),
+    ],
+)
+def test_the_fields_that_features_hear_of_are_those_of_all(features: list[Feature], expected: Any) -> None:
+    """One that takes in each response has the others asked of each, too."""
+    assert expected == heard_by(features)
+
+
+class Part:
+    """Kept of a scope."""
+
+    def forget(self, now: float) -> None: ...
+
+
+ETAG = Reply(200, {"ETag": "1"})
+
+
+@pytest.mark.parametrize(
+    ("hears", "reply", "options", "kept", "is_told"),
+    [
+        ({"etag"}, Reply(200), None, {}, False),
+        ({"etag"}, ETAG, None, {}, True),
+        ({"e"}, ETAG, None, {}, False),
+        (None, Reply(200), None, {}, True),
+        ({"etag"}, Reply(200), {"max_attempts": 2}, {}, True),
+        ({"etag"}, Reply(200), None, {"part": Part()}, True),
+    ],
+)
+def test_features_are_told_of_responses_that_may_concern_them(
+    hears: Any, reply: Reply, options: Any, kept: dict[str, Any], is_told: bool
+) -> None:
+    """Of those with a field that one hears of, in a block of options, and where something is kept of the scope."""
+    told: list[Any] = []
+    with FaultServer([reply]) as server, requests.Session() as client:
+        adapter = mount(client).get_adapter(server.url)
+        adapter.plan = adapter.plan._replace(received=(lambda *of: told.append(of),), hears=hears)
+        adapter.plan.scopes.get(adapter.scope_of(requests.Request("GET", server.url).prepare())).parts.update(kept)
+        with retry_options(**options) if options else nullcontext():
+            client.get(server.url)
+    assert is_told == bool(told)
 
 
 def test_a_driver_knows_no_retry_of_urllib3() -> None:

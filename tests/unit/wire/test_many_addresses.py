@@ -25,6 +25,7 @@ from requests_smithy_retry.features.addresses import AddressMemory
 from requests_smithy_retry.testing import FakeClock
 from requests_smithy_retry.wire import connect as connect_module
 from requests_smithy_retry.wire.pools import prepare, preparing, use_our_pools
+from requests_smithy_retry.wire.state import Peer
 from tests.faults import CloseAfterRequest, FaultServer, Reply, ResetAfterRequest, Stall, hanging_port, refusing_port
 
 from .support import session
@@ -350,7 +351,7 @@ class KeptConnection:
         memory = AddressMemory(FakeClock())
         memory.failed(NAME, A, "reset")
         self.auto_open, self.closed, self.is_connected, self.sock = auto_open, False, True, None
-        self.connect = SimpleNamespace(peer=SimpleNamespace(memory=memory, origin=NAME, address=A, addresses=(A, B)))
+        self.connect = SimpleNamespace(peer=Peer(memory, NAME, A, (A, B), 0.0))
 
     def close(self) -> None:
         self.closed = True

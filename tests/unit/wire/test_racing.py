@@ -76,7 +76,7 @@ def info(host: str, *rest: Any) -> Any:
 )
 def test_families_alternate(found: str, expected: str) -> None:
     """Families alternate in the resolver's order, beginning with its first; a duplicate address is tried once."""
-    assert expected.split() == [item.name for item in candidates(map(info, found.split()))]
+    assert expected.split() == [item.name for item in candidates(list(map(info, found.split())))]
 
 
 @pytest.mark.parametrize(
