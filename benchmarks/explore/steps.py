@@ -40,6 +40,8 @@ WORLD = 60
 MOST_EVENTS = 20_000
 """Events of a world after which it has an operation that never ends."""
 SLACK = 1e-6
+BACKOFF = 3.0
+"""Seconds before the second and the third attempt of one that is throttled, at most."""
 SLOWEST = 2.0
 """Seconds that an attempt may take."""
 HINTS = (0, 1, 3, 20, 60)
@@ -69,6 +71,7 @@ class World:
 
     def __init__(self, seed: int) -> None:
         self.draw = random.Random(seed)
+        random.seed(seed)  # for the spread of backoff
         self.now = 0.0
         self.spells = sorted(self.draw.uniform(0, 60) for _ in range(2 * self.draw.randrange(4)))
         self.kind = self.draw.choice(("503", "429", "reset", "mixed"))
@@ -190,7 +193,7 @@ def violations(world: World) -> Iterator[str]:
             yield f"ended {run.over - run.deadline:.3f} s after its deadline"
         patience = 5.0 if run.patience is None else run.patience
         most = 2 * patience + sum(run.waits) * (run.patience is None) + SLOWEST * len(run.sent) + max([0.0, *run.asked])
-        if run.over - run.began > most + SLACK + 1.0:
+        if run.over - run.began > most + SLACK + BACKOFF:
             yield f"lasted {run.over - run.began:.1f} s, with a patience of {run.patience}"
         if any(later - sent < 0 for sent, later in itertools.pairwise(run.sent)):
             yield "went back in time"
