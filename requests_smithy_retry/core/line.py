@@ -330,7 +330,7 @@ class Line:
         if now >= leave:
             self.leave(waiter, now)
             return Refused(waiter.refusal_at(now), now - waiter.joined)
-        until = leave if self.down_since is not None else min(leave, now + waiter.terms.patience)
+        until = waiter.leaves_at(now) if self.down_since is None else leave  # an outage may begin at once
         if self._next_to_ask() is waiter:
             due = max(self._due_for(waiter), waiter.earliest)
             if now >= due:

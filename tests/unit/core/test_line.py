@@ -153,6 +153,20 @@ def test_what_a_throttling_server_asks_for_is_not_counted_as_patience(terms, dow
 
 
 @pytest.mark.parametrize("deadline", [None, 30.0])
+@pytest.mark.parametrize("patience", [0.0, 2.0])
+def test_who_waits_while_others_succeed_looks_again_when_it_may_ask(patience, deadline):
+    """Not at once, over and over: an outage from now on could not end its wait before that."""
+    scene = Scene()
+    terms = Terms(patience=patience, deadline=deadline)
+    standing = scene.fail(terms, throttled=True)
+    waiter = Waiter(standing, terms, scene.now, 8.0, uncounted=8.0)
+    assert scene.line.join(waiter, scene.now) is None
+    scene.now = 1.0
+    scene.succeed()
+    assert 8.0 == until(scene.look(waiter))
+
+
+@pytest.mark.parametrize("deadline", [None, 30.0])
 def test_an_operation_is_refused_at_once_when_the_outage_is_as_old_as_patience(deadline):
     """Such an operation fails as fast as without retries, whatever its deadline; a more patient one still waits."""
     scene = Scene()
