@@ -43,7 +43,7 @@ def log_records() -> str:
     for record in sorted(kinds.values(), key=lambda record: record.levelno):
         fields.update(dict.fromkeys(f"`{name}`" for name in vars(record) if name.startswith("retry_")))
         rows.append((record.levelname, f"`{record.getMessage()}`"))
-    return f"{table(('level', 'message'), rows)}\n\nIn the records besides, where known: {', '.join(fields)}."
+    return f"{table(('level', 'message'), rows)}\n\nAttributes of records, where known: {', '.join(fields)}."
 
 
 def metrics() -> str:
