@@ -31,8 +31,11 @@ def options_list() -> str:
 
 
 def operation_options_list() -> str:
-    """List the options that ``retry_options`` takes."""
-    return "\n\n".join(f"`{name}`\n: {_sentence(item.meaning)}" for name, item in OPERATION_OPTIONS.items())
+    """List the options that ``retry_options`` takes, those last that mean what they mean for an adapter."""
+    items = [(name, item.meaning) for name, item in OPERATION_OPTIONS.items()]
+    same = [name for name, meaning in items if name in OPTIONS and OPTIONS[name].meaning == meaning]
+    own = [f"`{name}`\n: {_sentence(meaning)}" for name, meaning in items if name not in same]
+    return "\n\n".join([*own, f"{', '.join(f'`{name}`' for name in same)}\n: As above."])
 
 
 def _sentence(text: str) -> str:

@@ -175,9 +175,7 @@ ROWS: tuple[tuple[str, Callable[[], str], str], ...] = (
 
 def results_table() -> str:
     """Tabulate the results that matter, and how to get each."""
-    return table(
-        ("measured", "result", "by"), [(what, make(), f"`benchmarks.{by}`") for what, make, by in ROWS]
-    )
+    return table(("measured", "result", "by"), [(what, make(), f"`benchmarks.{by}`") for what, make, by in ROWS])
 
 
 def machine() -> str:

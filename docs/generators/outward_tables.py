@@ -58,9 +58,9 @@ def metrics() -> str:
     for collector in list(registry._collector_to_names):
         for family in collector.describe():
             name = f"{family.name}_total" if family.type == "counter" else family.name
-            rows.append((f"`{name}`", instruments.pop(family.documentation), family.type, family.documentation))
+            rows.append((f"`{name}`", instruments.pop(family.documentation), family.documentation))
     assert not instruments, instruments
-    return table(("Prometheus", "OpenTelemetry", "type", "what it counts"), rows)
+    return table(("Prometheus", "OpenTelemetry", "what it counts"), rows)
 
 
 def otel_instruments() -> dict[str, str]:

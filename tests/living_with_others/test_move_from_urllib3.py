@@ -119,7 +119,7 @@ class TestOverriddenMethods:
         space: dict[str, Any] = {"requests": requests}
         for block in re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE):
             exec(block, space)
-        waits = eval(re.search(r"RetryAdapter\(backoff=(lambda .*)\)\)", PAGE)[1])  # type: ignore[index]
+        waits = eval(re.search(r"`backoff=(lambda [^`]*)`", PAGE)[1])  # type: ignore[index]
         assert [1, 4, 9, 60] == [waits(attempt, None) for attempt in (1, 2, 3, 50)]
         adapter = scripted(
             Scripted(503, {"Retry-After": "600"}),
