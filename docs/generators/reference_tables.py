@@ -62,7 +62,16 @@ def from_docstring(text: str) -> str:
 
 
 told_by_default = frozenset(
-    {"True or False", "a finite number of seconds (0 or more)", "a finite number of seconds (0 or more) or None"}
+    {
+        "True or False",
+        "a collection of classifiers",
+        "a collection of listeners",
+        "a finite number of seconds (0 or more)",
+        "a finite number of seconds (0 or more) or None",
+        "a finite number of seconds above 0 or None",
+        "a function of a response, or None",
+        "a function or None",
+    }
 )
 """What is allowed, of options whose default and meaning say as much."""
 

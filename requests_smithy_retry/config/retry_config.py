@@ -165,7 +165,7 @@ class RetryConfig:
         False, types.boolean, "raise RetryError instead of returning the last bad response"
     )
     scope: Callable[[PreparedRequest], str] | None = adapter_option(
-        None, types.function, "names the scope of a request", not_from_environment=True
+        None, types.function, "a function of a request that names its scope", not_from_environment=True
     )
     enabled: bool = adapter_option(True, types.boolean, "False: behave as a plain HTTPAdapter")
     classifiers: Iterable[RetryClassifier] = classifier_option(

@@ -177,7 +177,7 @@ def test_an_old_program_makes_a_third_of_its_requests_or_less_in_an_outage(tmp_p
     assert 30 <= counts[1] <= 60
 
 
-def test_an_old_programs_subclass_of_retry_is_reached_in_code() -> None:
+def test_an_old_programs_retry_is_replaced_in_code() -> None:
     """`install(mounted="replace")` gives its adapter the policy, and the summary counts."""
     with FaultServer([Reply(503), Reply(200)]) as server:
         space = run("run.md", server, **{'"https://"': '"http://"'})
