@@ -26,7 +26,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Have every adapter and strategy begin anew, so that no test depends on those before it."""
-    forgetting = sys.modules.get("requests_smithy_retry.forgetting")  # not there: nothing was learnt
+    forgetting = sys.modules.get("requests_smithy_retry.forksafe")  # not there: nothing was learnt
     if forgetting is not None and item.get_closest_marker("keep_retry_state") is None:
         forgetting.forget_everything()
 

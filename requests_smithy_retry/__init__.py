@@ -5,11 +5,11 @@ costs next to nothing.
 """
 # ruff: noqa: I001 - "as" exports a name to type checkers; one statement for each would be 60
 
-from .version import __version__ as __version__
+__version__ = "0.1.0"
 
 TYPE_CHECKING = False  # as in typing, which would take longer to import than all of this
 if TYPE_CHECKING:
-    from .adapter import RetryAdapter as RetryAdapter
+    from .adapter import RetryAdapter as RetryAdapter, mount as mount
     from .classifiers.actions import (
         ErrorKind as ErrorKind,
         NoActionIndicated as NoActionIndicated,
@@ -71,10 +71,8 @@ if TYPE_CHECKING:
     from .features.deadline_header import deadline_of as deadline_of
     from .features.digest import DigestMismatch as DigestMismatch
     from .features.everywhere.installation import install as install, uninstall as uninstall
-    from .features.cancel import RetryCancelled as RetryCancelled
-    from .features.max_wait import RetryLater as RetryLater
+    from .features.waits import RetryCancelled as RetryCancelled, RetryLater as RetryLater
     from .features.rate_limits import RateLimitDialect as RateLimitDialect
-    from .mounting import mount as mount
     from .observing.events import (
         AfterAttempt as AfterAttempt,
         BeforeAttempt as BeforeAttempt,
@@ -109,7 +107,7 @@ if TYPE_CHECKING:
     )
 else:  # pragma: no branch - a type checker would accept any name
     _HOMES = {
-        "adapter": "RetryAdapter",
+        "adapter": "RetryAdapter mount",
         "classifiers.actions": "ErrorKind NoActionIndicated RetryAction RetryForbidden RetryIndicated RetryReason",
         "classifiers.defaults": "default_classifiers",
         "classifiers.fold": "Classification Vote classify",
@@ -130,10 +128,8 @@ else:  # pragma: no branch - a type checker would accept any name
         "features.deadline_header": "deadline_of",
         "features.digest": "DigestMismatch",
         "features.everywhere.installation": "install uninstall",
-        "features.cancel": "RetryCancelled",
-        "features.max_wait": "RetryLater",
+        "features.waits": "RetryCancelled RetryLater",
         "features.rate_limits": "RateLimitDialect",
-        "mounting": "mount",
         "observing.events": "AfterAttempt BeforeAttempt BodyProgress GaveUp ObservedOperation"
         " RetryListener RetryScheduled Succeeded Throttled",
         "observing.history": "AttemptRecord RetryHistory retry_history",

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import copy
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from requests import PreparedRequest
+from requests import PreparedRequest, Session
 from requests.adapters import HTTPAdapter
 
 from .clock import SYSTEM_CLOCK, Clock
 from .config.options import UNSET, signature_with
 from .config.retry_config import ADAPTER_OPTIONS, OPTIONS, RetryConfig, RetryOptions, unknown_option
 from .config.sources import resolve
+from .core.driver import Driver
 from .core.foreign import check_beside_strategy, is_built_in
 from .core.plan import Plan
 from .core.port import Feature
 from .core.strategy import RetryStrategy, StandardRetryStrategy
 from .errors import RetryConfigError, RetryConfigWarning
-from .features.adapter_base import AdapterBase
-from .features.table import address_memory, features_of, listeners_of, strategy_for
-from .forgetting import forgets_with_all
+from .features.table import address_memory, features_of, found, listeners_of, strategy_for
+from .forksafe import forgets_with_all
 from .observing.events import Listeners
 from .urls import scope_of
 from .wire.pools import use_our_pools
@@ -29,6 +29,10 @@ from .wire.state import LATE_PATCH, NoMemory, is_patched_late
 if TYPE_CHECKING:
     from typing_extensions import Unpack
     from urllib3.util.retry import Retry
+
+    from .features.urllib3_retry import MaxRetries as AdapterBase
+
+S = TypeVar("S", bound=Session)
 
 POOL_DEFAULTS: dict[str, int] = {"pool_connections": 10, "pool_maxsize": 10, "pool_block": False}
 """The defaults of ``HTTPAdapter``."""
@@ -39,6 +43,36 @@ class AdapterSnapshot(NamedTuple):
 
     strategy: Any
     addresses: tuple[Any, ...]
+
+
+class WithoutMaxRetries(Driver):
+    """The driver of a package without the feature that knows the ``Retry`` of urllib3."""
+
+    def _with_max_retries(
+        self,
+        config: RetryConfig,
+        value: Any,
+        strategy: RetryStrategy | None,
+        options: dict[str, Any],
+    ) -> tuple[RetryConfig, Any]:
+        """Return a config with what the argument ``max_retries`` asks for, and what :meth:`_show_given` needs of it."""
+        if value is not UNSET:
+            raise RetryConfigError("max_retries", value, "code", "max_attempts is allowed in its place")
+        return config, None
+
+    def _show_given(self, given: Any) -> None:
+        """Show the ``max_retries`` that was given."""
+
+    def _forget_shown(self) -> None:
+        """Show none that was given."""
+
+    def _policy(self) -> dict[str, Any]:
+        """Return further attributes that make up the policy."""
+        return {}
+
+
+if not TYPE_CHECKING:  # pragma: no branch - a type checker takes the feature for granted
+    AdapterBase = getattr(found("urllib3_retry"), "MaxRetries", WithoutMaxRetries)
 
 
 class RetryAdapter(AdapterBase):
@@ -286,3 +320,30 @@ def _checked(config: RetryConfig | None, defaults: RetryConfig | None) -> dict[s
 
 # A mix-in before us (requests-ratelimiter) may pass on only the options in the signature.
 RetryAdapter.__init__.__signature__ = signature_with(OPTIONS, RetryConfig.__annotations__, RetryAdapter.__init__)  # type: ignore[attr-defined]
+
+
+def mount(
+    session: S,
+    *,
+    at: str | None = None,
+    config: RetryConfig | None = None,
+    strategy: RetryStrategy | None = None,
+    defaults: RetryConfig | None = None,
+    **options: Unpack[RetryOptions],
+) -> S:
+    """Mount one shared :class:`RetryAdapter` on ``http://`` and ``https://``, and return the session.
+
+    >>> session = mount(requests.Session(), max_attempts=5)
+
+    :param at: the URL to mount at, in place of ``http://`` and ``https://``.
+    :param config: the policy, in place of options.
+    :param strategy: any retry strategy, in place of ``mode``.
+    :param defaults: options of a library that mounts the adapter for its users: the environment's values, and options
+        given here, override them.
+    :param options: any option of :class:`RetryConfig`.
+    :raises RetryConfigError: for a bad option.
+    """
+    adapter = RetryAdapter(config=config, strategy=strategy, defaults=defaults, **options)
+    for prefix in ("http://", "https://") if at is None else (at,):
+        session.mount(prefix, adapter)
+    return session

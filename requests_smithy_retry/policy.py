@@ -1,3 +1,357 @@
-"""Policies of the smithy-kotlin design, and a retry loop for any block of code: see :mod:`.smithy.policy`."""
+"""Policies of the smithy-kotlin design, and a retry loop for any block of code."""
 
-from .smithy.policy import *  # noqa: F403
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from .checks import is_finite, safe_repr
+from .classifiers.actions import ErrorKind, NoActionIndicated, RetryAction, RetryIndicated, RetryReason
+from .classifiers.defaults import default_classifiers
+from .classifiers.fold import classify
+from .classifiers.outcome import Fault, Outcome, floor_of
+from .classifiers.protocol import FunctionClassifier, Only, RetryClassifier, in_order
+from .clock import SYSTEM_CLOCK, Clock, rest_until_permitted
+from .config.retry_options import NOTHING, current_options
+from .core.foreign import delay_of
+from .core.strategy import RetryContext, RetryStrategy, RetryToken, StandardRetryStrategy, context_of
+from .errors import RetryError, StopReason, TokenError
+
+R_co = TypeVar("R_co", covariant=True)
+R_contra = TypeVar("R_contra", contravariant=True)
+
+
+class RetryErrorType(enum.Enum):
+    """The sort of an error; a strategy may price and delay them differently."""
+
+    ServerSide = "server side"
+    ClientSide = "client side"
+    Throttling = "throttling"
+    Timeout = "timeout"
+
+
+def _check_reason(reason: object) -> None:
+    if not isinstance(reason, RetryErrorType):
+        raise TypeError(f"reason={safe_repr(reason)}: a RetryErrorType is allowed")
+
+
+@dataclass(frozen=True, slots=True)
+class Result(Generic[R_co]):
+    """The result of a block of code: a value, or an exception.
+
+    :param error: the raised exception; None if the block returned.
+    """
+
+    value: R_co | None = None
+    error: Exception | None = None
+
+    @property
+    def is_success(self) -> bool:
+        """Return True if the block returned."""
+        return self.error is None
+
+
+class RetryDirective:
+    """The decision of a policy, one of three.
+
+    >>> RetryDirective.RetryError(RetryErrorType.Throttling).reason
+    <RetryErrorType.Throttling: 'throttling'>
+    """
+
+    __slots__ = ()
+
+    TerminateAndSucceed: ClassVar[RetryDirective]
+    """Return the value; None if the block raised an exception that the policy takes for success."""
+    TerminateAndFail: ClassVar[RetryDirective]
+    """Raise the exception."""
+
+    @staticmethod
+    def RetryError(reason: RetryErrorType) -> RetryOnError:
+        """Run the block again, if the strategy allows it."""
+        _check_reason(reason)
+        return RetryOnError(reason)
+
+
+@dataclass(frozen=True, slots=True)
+class RetryOnError(RetryDirective):
+    """Made by :meth:`RetryDirective.RetryError`."""
+
+    reason: RetryErrorType
+
+
+class _Terminate(RetryDirective, enum.Enum):
+    SUCCEED = "terminate and succeed"
+    FAIL = "terminate and fail"
+
+
+RetryDirective.TerminateAndSucceed = _Terminate.SUCCEED
+RetryDirective.TerminateAndFail = _Terminate.FAIL
+
+
+class RetryPolicy(Protocol[R_contra]):
+    """Judges each result of a block."""
+
+    def evaluate(self, result: Result[R_contra], /) -> RetryDirective:
+        """Return the decision."""
+        ...
+
+
+class StandardRetryPolicy:
+    """Takes any value for a success, and judges an exception by classifiers.
+
+    Override :meth:`evaluate_other_exceptions` for exceptions on which no classifier has an opinion.
+
+    :param classifiers: in place of the default ones.
+    """
+
+    def __init__(self, classifiers: Iterable[RetryClassifier] | None = None) -> None:
+        if classifiers is None:
+            classifiers = default_classifiers()
+        self.classifiers: tuple[RetryClassifier, ...] = in_order(classifiers)
+
+    def evaluate(self, result: Result[object], /) -> RetryDirective:
+        """Judge a result."""
+        if result.error is None:
+            return RetryDirective.TerminateAndSucceed
+        action = classify(self.classifiers, context_of(result.error).outcome).action
+        if isinstance(action, RetryIndicated):
+            return RetryDirective.RetryError(error_type_of(action.reason, getattr(result.error, "fault", None)))
+        other = self.evaluate_other_exceptions(result.error) if isinstance(action, NoActionIndicated) else None
+        return RetryDirective.TerminateAndFail if other is None else other
+
+    def evaluate_other_exceptions(self, error: Exception) -> RetryDirective | None:
+        """Judge an exception on which no classifier has an opinion; None means failure."""
+        return None
+
+
+def error_type_of(reason: RetryReason, fault: object = None) -> RetryErrorType:
+    """Return the design's error type for a reason.
+
+    :param fault: ``"client"`` if the error says that the client is at fault.
+    """
+    if reason.kind is ErrorKind.THROTTLING:
+        return RetryErrorType.Throttling
+    if reason.timeout:
+        return RetryErrorType.Timeout
+    is_client = reason.kind is ErrorKind.CLIENT or fault == "client"
+    return RetryErrorType.ClientSide if is_client else RetryErrorType.ServerSide
+
+
+def reason_of(error_type: RetryErrorType) -> RetryReason:
+    """Return the reason that a strategy gets for an error type."""
+    return {
+        RetryErrorType.ServerSide: RetryReason(ErrorKind.SERVER),
+        RetryErrorType.ClientSide: RetryReason(ErrorKind.CLIENT),
+        RetryErrorType.Throttling: RetryReason(ErrorKind.THROTTLING),
+        RetryErrorType.Timeout: RetryReason(ErrorKind.TRANSIENT, timeout=True),
+    }[error_type]
+
+
+R = TypeVar("R")
+
+
+class RetryFailure(RetryError):
+    """Raised at the end of the retries if the last try returned a value."""
+
+    def __init__(self, value: object, refusal: RetryError) -> None:
+        super().__init__(str(refusal), stop_reason=refusal.stop_reason, classification=refusal.classification)
+        self.value = value
+
+
+class DirectedError(Exception):
+    """Carries a policy's decision to a strategy, as ``ErrorRetryInfo`` and ``HasFault``.
+
+    The options of a surrounding ``retry_options`` block hold as well, except its classifiers: the policy judges.
+    """
+
+    is_retry_safe: bool | None = True
+
+    def __init__(self, reason: RetryErrorType, error: Any, deadline: float | None) -> None:
+        super().__init__(f"the policy asks for a retry: {reason.value}")
+        self.is_throttling_error: bool = reason is RetryErrorType.Throttling
+        self.is_timeout_error: bool = reason is RetryErrorType.Timeout
+        self.retry_after: float | None = floor_of(error)
+        self.fault: Fault = "client" if reason is RetryErrorType.ClientSide else "server"
+        outcome = Outcome() if error is None else context_of(error).outcome
+        source = None if self.retry_after is None else "error"
+        wanted = dataclasses.replace(reason_of(reason), retry_after=self.retry_after, retry_after_source=source)
+        directed = FunctionClassifier(lambda outcome: RetryAction.retry_indicated(wanted), name="retry policy")
+        around = current_options.get() or NOTHING
+        options = dataclasses.replace(around, classifiers=Only((directed,)))
+        self.retry_context: RetryContext = RetryContext(outcome, deadline, options)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyToken:
+    """The token of one try. Call exactly one of its three methods, once."""
+
+    strategy: RetryStrategy = field(repr=False)
+    token: RetryToken
+    _unused: list[None] = field(default_factory=lambda: [None], repr=False, compare=False)
+
+    @property
+    def retry_delay(self) -> float:
+        """The seconds to wait before the try.
+
+        :raises TypeError: if the strategy's own token tells no such number.
+        """
+        return delay_of(self.token, self.strategy)
+
+    def notify_success(self) -> None:
+        """Report a success: the quota gets back the price of the try.
+
+        :raises TokenError: if the token was used before.
+        """
+        self._resolve()
+        self.strategy.record_success(token=self.token)
+
+    def notify_failure(self) -> None:
+        """Report a final failure: the token is dropped, and its price is not given back.
+
+        :raises TokenError: if the token was used before.
+        """
+        self._resolve()
+
+    def schedule_retry(
+        self, reason: RetryErrorType, *, error: Exception | None = None, deadline: float | None = None
+    ) -> PolicyToken:
+        """Return a token for another try; its ``retry_delay`` comes first.
+
+        :param error: the exception, whose ``retry_after`` is a floor for the delay.
+        :param deadline: the moment, on the strategy's clock, by which the wait must end. The deadline of a surrounding
+            ``retry_options`` block holds as well.
+        :raises RetryError: if there is no further try.
+        :raises TokenError: if the token was used before.
+        :raises TypeError: if ``reason`` is not a :class:`RetryErrorType`.
+        """
+        _check_reason(reason)
+        self._resolve()
+        own_clock = getattr(self.strategy, "clock", SYSTEM_CLOCK)
+        directed = DirectedError(reason, error, _until(deadline, own_clock))
+        return PolicyToken(
+            self.strategy, self.strategy.refresh_retry_token_for_retry(token_to_renew=self.token, error=directed)
+        )
+
+    def _resolve(self) -> None:
+        try:
+            self._unused.pop()
+        except IndexError:
+            raise TokenError("this token was used before: it is good for one call") from None
+
+
+def acquire_token(strategy: RetryStrategy, token_scope: str | None = None) -> PolicyToken:
+    """Return a token for the first try.
+
+    :raises RetryError: if the strategy refuses one.
+    """
+    return PolicyToken(strategy, strategy.acquire_initial_retry_token(token_scope=token_scope))
+
+
+def retry(
+    policy: RetryPolicy[R],
+    block: Callable[[], R],
+    *,
+    strategy: RetryStrategy,
+    max_time: float | None = None,
+    token_scope: str | None = None,
+    clock: Clock = SYSTEM_CLOCK,
+) -> R | None:
+    """Run a block until its policy is satisfied, or the strategy allows no further try.
+
+    :param policy: judges each result.
+    :param block: run at least once; never interrupted.
+    :param strategy: counts, prices and delays the retries. With ``max_time``, give it the same clock.
+    :param max_time: the most seconds for all tries and waits. A wait that would not end in time is not begun. The
+        deadline, ``max_attempts`` and ``enabled`` of a surrounding ``retry_options`` block hold as well.
+    :param token_scope: operations with the same scope share a quota.
+    :param clock: tells the time and sleeps.
+    :returns: the value of the last try.
+    :raises RetryFailure: if the last try returned a value that the policy took for a failure.
+    :raises RetryError: if the strategy's rate limiter has no permit for the first try in time.
+    :raises Exception: the exception of the last try.
+    """
+    deadline = _until(_end_of(max_time, clock), clock)
+    token: PolicyToken | None = None
+    refusal = RetryError("the policy wants no retry", stop_reason=StopReason.FORBIDDEN)
+    try:
+        token = acquire_token(strategy, token_scope)
+    except RetryError as no:
+        refusal = no  # one try is still made, as in the adapter
+    tries = 1
+    if token is not None:
+        _wait(token, deadline, clock)
+    while True:
+        result = _run(block)
+        directive = _directive(policy, result)
+        if directive is RetryDirective.TerminateAndSucceed:
+            if token is not None:
+                token.notify_success()
+            return result.value
+        if token is None or not isinstance(directive, RetryOnError):
+            break
+        try:
+            _check_block(tries, strategy)
+            token = token.schedule_retry(directive.reason, error=result.error, deadline=deadline)
+            # A foreign strategy may not know the deadline.
+            if deadline is not None and clock.now() + token.retry_delay >= deadline:
+                raise RetryError(stop_reason=StopReason.DEADLINE)
+            _wait(token, deadline, clock)
+        except RetryError as no:
+            refusal = no
+            break
+        tries += 1
+    raise RetryFailure(result.value, refusal) if result.error is None else result.error
+
+
+def _directive(policy: RetryPolicy[R], result: Result[R]) -> RetryDirective:
+    directive = policy.evaluate(result)
+    if not isinstance(directive, RetryDirective):
+        raise TypeError(f"evaluate of {policy!r} returned {safe_repr(directive)}: a RetryDirective is allowed")
+    return directive
+
+
+def _end_of(max_time: float | None, clock: Clock) -> float | None:
+    if max_time is None:
+        return None
+    if not (is_finite(max_time) and max_time > 0):
+        raise ValueError(f"max_time={safe_repr(max_time)}: a finite number of seconds above 0 or None is allowed")
+    return clock.now() + max_time
+
+
+def _until(deadline: float | None, clock: Clock) -> float | None:
+    """Return the earlier of a deadline and that of the surrounding ``retry_options`` block, on a clock."""
+    around = (current_options.get() or NOTHING).deadline
+    if around is None:
+        return deadline
+    at = around.on(clock).at
+    return at if deadline is None else min(deadline, at)
+
+
+def _check_block(tries: int, strategy: RetryStrategy) -> None:
+    """Raise ``RetryError`` if the surrounding ``retry_options`` block, which a foreign strategy ignores, has it so."""
+    around = current_options.get() or NOTHING
+    if around.enabled is False:
+        raise RetryError(stop_reason=StopReason.DISABLED)
+    # A built-in strategy reads it itself: it knows which tries count (contract 6.2).
+    most = None if isinstance(strategy, StandardRetryStrategy) else around.max_attempts
+    if most is not None and tries >= most:
+        raise RetryError(stop_reason=StopReason.MAX_ATTEMPTS)
+
+
+def _wait(token: PolicyToken, deadline: float | None, clock: Clock) -> None:
+    """Wait before a try: the backoff first, then for the limiter's permit, as in the adapter."""
+    if (delay := token.retry_delay) > 0:
+        clock.sleep(delay)
+    ask = getattr(token.strategy, "send_permit", None)
+    if ask is not None:
+        rest_until_permitted(ask, token.strategy, token.token, deadline, clock)
+
+
+def _run(block: Callable[[], R]) -> Result[R]:
+    try:
+        return Result(value=block())
+    except Exception as error:
+        return Result(error=error)

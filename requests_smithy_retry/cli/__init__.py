@@ -45,7 +45,7 @@ def commands() -> click.Group:
     """Return the group of commands. To add one, add it here."""
     import click
 
-    from ..version import __version__
+    from .. import __version__
     from .config_command import config
     from .explain_command import explain
 

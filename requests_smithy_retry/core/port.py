@@ -1,7 +1,7 @@
 """The port of features: the hooks by which they take part in an operation. The heart knows none by name.
 
 Two have ways of their own besides. The adapter is built on the one that knows the ``Retry`` of urllib3
-(:mod:`~requests_smithy_retry.features.adapter_base`), whose counts are a part of the :class:`~.policy.Policy`. A body
+(:mod:`~requests_smithy_retry.features.urllib3_retry`), whose counts are a part of the :class:`~.policy.Policy`. A body
 that is resumed comes back by :meth:`~.driver.Driver.go_on`; what its outcome says of that has a field in the heart.
 """
 

@@ -12,8 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ..clock import SYSTEM_CLOCK, Clock
-from ..forgetting import forgets_with_all
-from ..forksafe import renew_lock_after_fork
+from ..forksafe import forgets_with_all, renew_lock_after_fork
 from ..observing.history import RetryHistory
 from ..observing.summary import RetrySummary, Tally, add_up
 from .line import Terms

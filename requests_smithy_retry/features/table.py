@@ -32,12 +32,11 @@ SENDING: dict[str, Callable[[RetryConfig], object]] = {
     "renewal": lambda config: config.on_unauthorized,
     "addresses": lambda _: True,
     "deadline_header": lambda config: config.deadline_header,
-    "max_wait": lambda _: True,
-    "cancel": lambda _: True,
+    "waits": lambda _: True,
     "digest": lambda _: True,
 }
 """The others: a strategy that is driven by hand does without them."""
-BRINGS = {"rate_limits": "pacing", "resume": "resume", "renewal": "on_unauthorized", "max_wait": "max_wait"}
+BRINGS = {"rate_limits": "pacing", "resume": "resume", "renewal": "on_unauthorized", "waits": "max_wait"}
 """The options that only these features read: given without the feature, they are refused."""
 
 

@@ -10,18 +10,17 @@ if TYPE_CHECKING:
     from .operations import (
         ModeledError as ModeledError,
         ModeledOperation as ModeledOperation,
+        UriPattern as UriPattern,
         verdict_for as verdict_for,
     )
     from .protocols import IdempotencyToken as IdempotencyToken, Protocol as Protocol, TokenLocation as TokenLocation
-    from .uri_pattern import UriPattern as UriPattern
 else:  # pragma: no branch - a type checker would accept any name
     _HOMES = {
         ".error_code": "bare_error_code",
         ".json_ast": "SmithyModelError",
         ".model": "SmithyEndpoint SmithyModel",
-        ".operations": "ModeledError ModeledOperation verdict_for",
+        ".operations": "ModeledError ModeledOperation UriPattern verdict_for",
         ".protocols": "IdempotencyToken Protocol TokenLocation",
-        ".uri_pattern": "UriPattern",
     }
     """The names by module."""
 

@@ -24,9 +24,16 @@ from ..classifiers.protocol import RetryClassifierPriority, Vouched
 from ..urls import DEFAULT_PORTS
 from .error_code import code_of
 from .json_ast import Ast, Node, SmithyModelError, pointer, shape_name
-from .operations import ModeledError, ModeledOperation, bound_operations, read_errors, read_operation, verdict_for
+from .operations import (
+    ModeledError,
+    ModeledOperation,
+    UriTable,
+    bound_operations,
+    read_errors,
+    read_operation,
+    verdict_for,
+)
 from .protocols import Protocol, body_text, header, parameters, path_segments, protocols_of, split_target
-from .uri_pattern import UriTable
 
 if TYPE_CHECKING:
     from requests import PreparedRequest

@@ -6,7 +6,7 @@ test: waits that take no time, a log of attempts, and switches for retries.
 
 from __future__ import annotations
 
-from ..forgetting import forget_everything
+from ..forksafe import forget_everything
 from .attempts import AttemptLog, cap_attempts, retries_disabled, watched_attempts
 from .clock import FakeClock, RetryClock, skipped_waits
 from .fault_server import (

@@ -31,14 +31,14 @@ WAITS = {
     "core/strategy.py": {"drive", "wait_in"},  # the papers' interface, without a driver
     "features/redis.py": {"ask.is_over.wait", "self._changed.wait"},  # for its own thread, and that for questions
     "smithy/buckets.py": {"wait_in"},  # a bucket that is asked by hand
-    "smithy/policy.py": {"clock.sleep"},  # around a block of code that is no HTTP
+    "policy.py": {"clock.sleep"},  # around a block of code that is no HTTP
     "smithy/rate_limiter.py": {"wait_in"},  # a limiter that is asked by hand
 }
 """The places that wait, outside ``wire/``, where sockets do: the driver waits for operations, by the clock."""
 WAITING = {"sleep", "wait", "wait_for", "wait_on", "wait_in", "drive"}
 
 LAYERS = [
-    {"version", "checks", "urls", "errors", "forgetting", "forksafe", "interruptions"},
+    {"__init__", "checks", "urls", "errors", "forksafe", "interruptions"},
     {"core/steps", "core/line", "core/quota", "core/payoff", "core/server_hints", "clock"},
     {"wire"},
     {"classifiers", "core/backoff"},
@@ -47,7 +47,7 @@ LAYERS = [
     {"core", "classifiers/defaults"},
     {"features", "smithy"},
     {"adapter"},
-    {"mounting", "features/everywhere", "policy", "otel", "prometheus", "__init__"},
+    {"features/everywhere", "policy", "otel", "prometheus"},
     {"testing", "cli", "__main__"},
 ]
 """From values to effects, every room and every module of the top level; what is named by itself is not in its room's

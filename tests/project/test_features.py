@@ -19,8 +19,8 @@ pytestmark = pytest.mark.once
 
 PACKAGE = Path(requests_smithy_retry.__file__).parent
 PAGE = PACKAGE.parent / "docs" / "explanation" / "design.md"
-OF_THE_TABLE = {"__init__", "table", "adapter_base"}
-"""What is no feature in that folder: the table, and what the adapter is built on with a feature or without one."""
+OF_THE_TABLE = {"__init__", "table"}
+"""What is no feature in that folder."""
 
 SHARED = {"smithy/__init__", "smithy/error_code"}
 """What several of the papers' features use."""

@@ -36,4 +36,4 @@ def test_a_program_in_a_zipapp_retries(tmp_path: Path, lacking: str) -> None:
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     command = [sys.executable, tmp_path / "app.pyz", lacking]
     done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True)
-    assert str(tmp_path / "app.pyz" / PACKAGE.name / "mounting.py") == done.stdout.strip(), done.stderr
+    assert str(tmp_path / "app.pyz" / PACKAGE.name / "adapter.py") == done.stdout.strip(), done.stderr

@@ -17,7 +17,7 @@ from urllib3.util.retry import Retry
 from ...checks import safe_repr
 from ...config.retry_config import RetryConfig
 from ...config.sources import MOUNTED_VALUES as MOUNTED
-from ..urllib3_retry.shown import translate, with_translated
+from ..urllib3_retry import translate, with_translated
 from ..urllib3_retry.translation import overridden, own_methods
 
 NEVER = "never"

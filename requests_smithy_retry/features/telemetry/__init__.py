@@ -69,7 +69,7 @@ class Telemetry:
             if kind not in kinds and (kind != "otel" or self._providers is None):
                 continue
             try:
-                listener = getattr(import_module(f".{kind}", __name__), name)
+                listener = getattr(import_module(f"requests_smithy_retry.{kind}"), name)
             except ImportError as error:  # which says what to install
                 raise RetryConfigError("telemetry", kinds, source, str(error)) from None
             if not any(isinstance(item, listener) for item in given):

@@ -9,9 +9,9 @@ import pytest
 import requests
 
 from requests_smithy_retry import RetryConfig, RetryConfigError, mount, retry_options
+from requests_smithy_retry.adapter import WithoutMaxRetries
 from requests_smithy_retry.config.options import UNSET
 from requests_smithy_retry.core.port import HOOKS, Feature, heard_by, hooked
-from requests_smithy_retry.features.adapter_base import WithoutMaxRetries
 from requests_smithy_retry.testing import FaultServer, Reply
 
 NOBODY: Any = None

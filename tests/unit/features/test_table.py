@@ -41,7 +41,7 @@ def test_an_adapter_works_without_each(delete: Callable[[str], None], name: str)
         ("features.rate_limits", "pacing", "announced", "it was deleted"),
         ("features.resume", "resume", True, "it was deleted"),
         ("features.renewal", "on_unauthorized", dict, "it was deleted"),
-        ("features.max_wait", "max_wait", 5, "it was deleted"),
+        ("features.waits", "max_wait", 5, "it was deleted"),
     ],
 )
 def test_an_option_of_one_that_is_gone_is_refused(

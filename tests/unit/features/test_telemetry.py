@@ -128,7 +128,7 @@ def test_the_environment_adds_listeners(monkeypatch: pytest.MonkeyPatch, text: s
 def test_a_missing_extra_names_itself(monkeypatch: pytest.MonkeyPatch, kind: str, library: str, needed: str) -> None:
     """The error has the command that installs it."""
     monkeypatch.setitem(sys.modules, library, None)
-    monkeypatch.delitem(sys.modules, f"requests_smithy_retry.features.telemetry.{kind}", raising=False)
+    monkeypatch.delitem(sys.modules, f"requests_smithy_retry.{kind}", raising=False)
     monkeypatch.setenv("SMITHY_RETRY_TELEMETRY", kind)
     with pytest.raises(RetryConfigError) as caught:
         testing.scripted(200)

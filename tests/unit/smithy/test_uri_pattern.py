@@ -5,8 +5,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from requests_smithy_retry.smithy import UriPattern
+from requests_smithy_retry.smithy.operations import Label, UriTable
 from requests_smithy_retry.smithy.protocols import parameters, path_segments, split_target
-from requests_smithy_retry.smithy.uri_pattern import Label, UriTable
 
 
 def table(*patterns):
