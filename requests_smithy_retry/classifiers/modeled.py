@@ -32,6 +32,8 @@ class ModeledAsRetryableClassifier:
 
     def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
         """Judge by the attributes of the error."""
+        if outcome.error is None and self.error_parser is None:
+            return NO_ACTION
         return verdict_of(self._error_of(outcome))
 
     def _error_of(self, outcome: Outcome) -> BaseException | None:

@@ -360,9 +360,9 @@ class _Operation:
         elif foreign is None:
             scope.quota.began(self.began)
         verdicts = tuple(map(partial, plan.on_verdict, repeat(call), repeat(scope)))
-        terms = plan.policy.terms(call.options, call.deadline)
+        terms = plan.policy.terms(call.options, None if call.time_limits is None else call.deadline)
         context = Context(plan.policy, scope.quota, succeeded, call.options, terms, scope.name, verdicts)
-        remedies = tuple(filter(None, [remedy(call) for remedy in plan.remedies]))
+        remedies = tuple(filter(None, [remedy(call) for remedy in plan.remedies])) if plan.remedies else ()
         return operation(
             context, self.began if first is None else first.started, decider, first, self._gates, remedies, wait
         )
@@ -425,7 +425,7 @@ class _Operation:
             started=held.started,
             ended=clock.now(),
             wall=clock.wall(),
-            allowed=call.allowed if is_success else None,
+            allowed=None if (call.timeout, call.time_limits) == (None, None) else call.allowed,
             address=getattr(peer, "address", None),
             received=held.received,
             final=None if error is None else self._final(error),
@@ -576,7 +576,8 @@ class _Waits:
     """The clock by which an operation waits: features may end each wait, or look again after a part of it."""
 
     def __init__(self, clock: Clock, plan: Plan, call: Call) -> None:
-        self._clock, self._plan, self._call = clock, plan, call
+        self._clock, self._call = clock, call
+        self._asks = plan.waits if call.options is NOTHING else plan.waits_in_blocks
         self.now, self.wall = clock.now, clock.wall
         self.what = "the strategy"
         """Is waited for, in a phrase."""
@@ -586,7 +587,7 @@ class _Waits:
     def begin(self, seconds: float, what: str) -> float:
         """Return the part of a wait to be made before features look again; they may end the call here."""
         self.what, part = what, seconds
-        for ask in self._plan.waits:
+        for ask in self._asks:
             part = min(part, ask(self._call, seconds, self.waited, what))
         return part
 

@@ -153,7 +153,8 @@ class Held:
             response._content, response._content_consumed = self.peeked.prefix, True
         with self._in_time():
             release_connection(response.raw, reusable=reusable)
-        _close(response)
+        if response.raw is not None:  # one that a mix-in or a test made by hand need not have any
+            response.close()
         self.is_released = True
 
     def _in_time(self) -> AbstractContextManager[None]:
@@ -208,13 +209,9 @@ class Held:
         response = self.response
         if response is not None and not self.is_released:
             release_connection(response.raw, reusable=False)
-            _close(response)
+            if response.raw is not None:
+                response.close()
             self.is_released = True
-
-
-def _close(response: Response) -> None:
-    if response.raw is not None:  # one that a mix-in or a test made by hand need not have any
-        response.close()
 
 
 def release_connection(raw: Any, *, reusable: bool) -> None:

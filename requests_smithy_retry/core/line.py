@@ -240,7 +240,7 @@ class Line:
 
     def paid(self, standing: Standing, terms: Terms, price: float, at: float) -> Standing:
         """Record a retry that was paid for and is sent at a moment, and return its operation's standing."""
-        self.sent(at)
+        self._last = max(self._last, at)
         # More would let one success pay for any number of retries in vain, again and again.
         spent = max(standing.spent, min(standing.spent + price, terms.retries * price))
         return standing._replace(spent=spent, acquired=price)
@@ -267,17 +267,18 @@ class Line:
         if standing.failed_at is None:
             if standing.began - max(self._touched, self._last) > PAUSE and not self.waiters:
                 self.down_since = self._gap = None
-            self.sent(standing.began)
+            self._last = max(self._last, standing.began)
         self._touched = now
         self.down_since = now if self.down_since is None else self.down_since
         self.failing_since = self.down_since if self.failing_since is None else self.failing_since
         if failure.throttled:
             self._slow_until = max(self._slow_until, now + max(1.0, 2 * self.usual(now)))
-        counted = standing.counted + self._counts(standing, terms, failure, now)
-        if counted > terms.retries:
+        counted, retries = standing.counted + self._counts(standing, terms, failure, now), terms.retries
+        if counted > retries:
             return Refused(StopReason.MAX_ATTEMPTS)
         standing = standing._replace(counted=counted, failed_at=now)
-        return standing, self._delay_of_payment(standing, terms, failure, price, now)
+        delay = None if self.waiters else self._delay_of_payment(standing, terms, failure, price, retries * price, now)
+        return standing, delay
 
     def _counts(self, standing: Standing, terms: Terms, failure: Failure, now: float) -> bool:
         """Return True if an attempt that failed is one of those that are allowed."""
@@ -289,11 +290,13 @@ class Line:
         return failure.is_cut or self.well_at > standing.failed_at
 
     def _delay_of_payment(
-        self, standing: Standing, terms: Terms, failure: Failure, price: float, now: float
+        self, standing: Standing, terms: Terms, failure: Failure, price: float, most: float, now: float
     ) -> float | None:
-        if self.waiters:
-            return None
-        delay, most = failure.delay, terms.retries * price
+        """Return the seconds before a retry that is paid for while nobody waits; None: it may only wait in line.
+
+        :param most: tokens that all retries of the operation cost.
+        """
+        delay = failure.delay
         is_last = bool(standing.spent) and standing.spent + price >= most
         if is_last and terms.patience < self.usual(now) and not failure.throttled:
             # No other operation of this client comes by during the wait, so its last retry bridges a restart by itself.

@@ -90,6 +90,7 @@ class Plan(NamedTuple):
     on_verdict: tuple[Callable[..., None], ...]
     attempted: tuple[Callable[..., None], ...]
     waits: tuple[Callable[..., float], ...]
+    waits_in_blocks: tuple[Callable[..., float], ...]
     vouch: tuple[Vouches, ...]
     shown: Any
 
@@ -124,10 +125,11 @@ class Plan(NamedTuple):
             begin_foreign is None and not policy.sees_successes and config.idempotency_key is False,
             hooked(features, "gate"),
             hooked(features, "received"),
-            heard_by(features),
+            heard_by(features, "received"),
             hooked(features, "remedy"),
             hooked(features, "on_verdict"),
             hooked(features, "attempted"),
+            hooked(features, "wait", is_in_block=False),
             hooked(features, "wait"),
             tuple(item for item in policy.classifiers if isinstance(item, Vouches)),
             shown,

@@ -16,8 +16,8 @@ from ..classifiers.protocol import Only, RetryClassifier, in_order, sees_success
 from ..config.retry_options import OperationOptions, patience_given
 from .backoff import ExponentialRetryBackoffStrategy, RetryBackoffStrategy
 from .line import Terms
-from .port import Feature, hooked
-from .server_hints import AMZ_HEADER, Hint, delay_for, is_too_long, read_hint
+from .port import Feature, heard_by, hooked
+from .server_hints import AMZ_HEADER, HINTS, Hint, delay_for, is_too_long, names_in, read_hint
 
 if TYPE_CHECKING:
     from ..config.retry_config import RetryConfig
@@ -60,6 +60,7 @@ class Policy:
     """The rules of a strategy; they do not change.
 
     :param hints: further readers of hints: of two, the shorter wait is tried first.
+    :param hears: the fields, in lower case, of which a response has one that those read; None: they read any.
     :param counts: for a urllib3 ``Retry``: given the outcomes so far, says in a phrase which of its counts is used up.
     """
 
@@ -68,6 +69,7 @@ class Policy:
         config: RetryConfig,
         classifiers: tuple[RetryClassifier, ...],
         hints: tuple[HintReader, ...] = (),
+        hears: frozenset[str] | None = None,
         counts: Callable[[tuple[Any, ...], Outcome], tuple[tuple[Any, ...], str | None]] | None = None,
     ) -> None:
         self.config = config
@@ -76,6 +78,7 @@ class Policy:
         self.transient: Backoff = backoffs[0]
         self.throttling: Backoff = backoffs[1]
         self.hints = hints
+        self.hears: frozenset[str] | None = None if hears is None else hears | HINTS
         self.counts = counts
         self.sees_successes: bool = any(map(sees_successes, classifiers))
         """A classifier wants to be asked about responses below 400."""
@@ -91,7 +94,8 @@ class Policy:
         :param features: those of the config that take part in decisions.
         """
         counts = None if config.rules is None else config.rules.counted
-        return cls(config, classifiers_of(config, features), hooked(features, "hint"), counts)
+        hints, hears = hooked(features, "hint"), heard_by(features, "hint")
+        return cls(config, classifiers_of(config, features), hints, hears, counts)
 
     def terms(self, options: OperationOptions, deadline: float | None) -> Terms:
         """Return the limits of one operation."""
@@ -143,7 +147,9 @@ class Policy:
         hints, heeds = [], self.heeds_hints
         if reason.retry_after is not None and (heeds or reason.retry_after_source != AMZ_HEADER):
             hints.append(Hint(reason.retry_after, reason.retry_after_source or OWN_RULE))
-        if heeds and outcome.response is not None:
+        if not heeds or outcome.response is None:
+            return hints
+        if self.hears is None or not self.hears.isdisjoint(names_in(outcome.response.headers)):
             own = read_hint(outcome.response.headers, wall=outcome.wall)
             told = list(filter(None, (own, *[read(outcome, reason) for read in self.hints])))
             if told:

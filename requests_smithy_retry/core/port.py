@@ -44,10 +44,13 @@ class Feature:
     """The hooks of a feature. Override what is needed: a hook that is not overridden costs nothing."""
 
     hears: frozenset[str] | None = None
-    """The fields, in lower case, of which a response has one that :meth:`received` takes in; None: it takes in any.
+    """The fields, in lower case, of which a response has one that :meth:`received` or :meth:`hint` takes in; None: any.
 
-    It is asked of any, too, in a call with listeners or ``retry_options``, and where something is kept of the scope.
+    The former is asked of any, too, in a call with listeners or ``retry_options``, and where the scope has parts.
     """
+
+    only_in_blocks: bool = False
+    """:meth:`wait` is asked only within a block of ``retry_options``."""
 
     def classifiers(self, config: RetryConfig) -> tuple[RetryClassifier, ...]:
         """Return classifiers to be asked beside the default ones."""
@@ -95,18 +98,23 @@ class Feature:
 HOOKS = tuple(name for name, value in vars(Feature).items() if callable(value))
 
 
-def hooked(features: Iterable[Feature], name: str) -> tuple[Callable[..., Any], ...]:
-    """Return one hook of all features that override it."""
+def hooked(features: Iterable[Feature], name: str, *, is_in_block: bool = True) -> tuple[Callable[..., Any], ...]:
+    """Return one hook of all features that override it.
+
+    :param is_in_block: those that take part only in blocks of ``retry_options`` count, too.
+    """
     return tuple(
-        getattr(feature, name) for feature in features if getattr(type(feature), name) is not getattr(Feature, name)
+        getattr(feature, name)
+        for feature in features
+        if getattr(type(feature), name) is not getattr(Feature, name) and (is_in_block or not feature.only_in_blocks)
     )
 
 
-def heard_by(features: Iterable[Feature]) -> frozenset[str] | None:
-    """Return the fields that their hooks ``received`` take in; None: one of them takes in each response."""
+def heard_by(features: Iterable[Feature], name: str) -> frozenset[str] | None:
+    """Return the fields of which a response has one that one of these hooks takes in; None: it may be any."""
     heard: frozenset[str] = frozenset()
-    for receive in hooked(features, "received"):
-        names = receive.__self__.hears  # type: ignore[attr-defined]
+    for hook in hooked(features, name):
+        names = hook.__self__.hears  # type: ignore[attr-defined]
         if names is None:
             return None
         heard |= names

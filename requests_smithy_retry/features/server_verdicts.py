@@ -75,7 +75,10 @@ class ServerVerdictClassifier:
         if outcome.response is None:
             return NO_ACTION
         headers = outcome.response.headers
-        said = {word.means(str(headers[word.header]).strip().lower()): word for word in WORDS if word.header in headers}
+        said: dict[Says | None, Word] = {}
+        for word in WORDS:
+            if word.header in headers:
+                said[word.means(str(headers[word.header]).strip().lower())] = word
         if Says.NO in said:
             return RetryAction.retry_forbidden(f"the server said so ({said[Says.NO].header})")
         if isinstance(previous, RetryIndicated):

@@ -46,6 +46,9 @@ class RetryCancelled(WaitEnded, requests.exceptions.RetryError):
 class Waits(Feature):
     """The hook."""
 
+    def __init__(self, config: RetryConfig) -> None:
+        self.only_in_blocks: bool = config.max_wait is None
+
     def wait(self, call: Call, seconds: float, waited: float, what: str) -> float:
         """End a call whose event is set, or whose wait is longer than ``max_wait``, all parts together."""
         event, own = call.options.cancel, call.options.max_wait
@@ -59,4 +62,4 @@ class Waits(Feature):
 
 def feature(config: RetryConfig, clock: Clock) -> Waits:
     """Return the feature for a configuration."""
-    return Waits()
+    return Waits(config)

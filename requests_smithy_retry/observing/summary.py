@@ -60,7 +60,7 @@ COUNTS = tuple(item.name for item in fields(RetrySummary) if item.name != "hosts
 class Tally:
     """The operations on one scope that ended. A first-try success advances :attr:`at_once`, which needs no lock."""
 
-    __slots__ = ("_looks", "at_once", "others")
+    __slots__ = ("_looks", "_others", "at_once")
 
     def __init__(self) -> None:
         self.forget()
@@ -69,24 +69,24 @@ class Tally:
         """Begin anew."""
         self.at_once: count[int] = count()
         self._looks = 0
-        self.others: RetrySummary = RetrySummary()
+        self._others: tuple[float, ...] = (0, 0, 0, 0, 0, 0.0)
+        """The sums of :data:`COUNTS`."""
 
     def add(self, history: RetryHistory) -> None:
         """Count an operation that the machine drove. Hold the lock."""
-        retries = history.attempts[-1].number - 1 if history.attempts else 0
-        waits = (each.delay + each.permit_wait + each.gate_wait + each.line_wait for each in history.attempts)
+        retries, waited = 0, history.line_wait
+        for each in history.attempts:
+            retries = each.number - 1
+            waited += each.delay + each.permit_wait + each.gate_wait + each.line_wait
         is_saved = retries > 0 and history.stop_reason is StopReason.SUCCESS
-        is_lost = history.stop_reason not in QUIET_ENDINGS
-        counted = RetrySummary(
-            1, int(retries > 0), retries, int(is_saved), int(is_lost), sum(waits) + history.line_wait
-        )
-        self.others = add_up((self.others, counted))
+        counted = 1, retries > 0, retries, is_saved, history.stop_reason not in QUIET_ENDINGS, waited
+        self._others = tuple(map(sum, zip(self._others, counted, strict=True)))
 
     def read(self) -> RetrySummary:
         """Return what was counted. Hold the lock."""
         at_once = next(self.at_once) - self._looks  # a look advances it, too
         self._looks += 1
-        return add_up((self.others, RetrySummary(at_once)))
+        return add_up((RetrySummary(*self._others), RetrySummary(at_once)))  # type: ignore[arg-type]
 
 
 class _Tallies(Protocol):

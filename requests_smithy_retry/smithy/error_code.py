@@ -34,7 +34,7 @@ def error_code(headers: Mapping[str, Any], body: bytes) -> str | None:
     """
     value = headers.get(ERROR_TYPE_HEADER)
     code = bare_error_code(value) if isinstance(value, str) else ""
-    return code or code_in_body(body[:BODY_PREFIX])
+    return code or (code_in_body(body[:BODY_PREFIX]) if body else None)
 
 
 def code_in_body(body: bytes) -> str | None:

@@ -62,7 +62,7 @@ class Connect:
         except BaseException as error:
             if self._made is not None:
                 self._made.close()  # an interruption may come before the connection has it
-            if is_first and not this_thread.is_plain:
+            if is_first and not (this_thread.retries_off and this_thread.deadline is None):
                 note_refusal(connection, error)
             raise
         finally:
@@ -74,7 +74,7 @@ class Connect:
     def open(self) -> Any:
         """Open the socket as the connection's own ``_new_conn`` does, but by the attempt's deadline."""
         connection: Any = self._connection()
-        if this_thread.is_plain:
+        if this_thread.retries_off and this_thread.deadline is None:
             return type(connection)._new_conn(connection)
         try:
             if this_thread.deadline is None:

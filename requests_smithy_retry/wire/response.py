@@ -325,9 +325,11 @@ def peek(response: Response, most: int = PEEK_BYTES, seconds: float | None = PEE
     if reader is None:
         return None
     framing = framing_of(raw)
-    if not framing.is_whole(ended=False):  # it has a byte at least
+    complete = framing.is_whole(ended=False)
+    if not complete:  # it has a byte at least
         _fetch(reader, reader.in_buffer(raw._original_response.fp), framing, most, seconds)
-    complete, body = framing.is_whole(ended=reader.ended), framing.body
+        complete = framing.is_whole(ended=reader.ended)
+    body = framing.body
     if not body or not response.headers.get("content-encoding"):
         return Peeked(complete and len(body) <= most, body[:PEEK_BYTES])
     prefix, sound = decoded(response, body, most)

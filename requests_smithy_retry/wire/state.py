@@ -109,11 +109,6 @@ class AttemptState(threading.local):
     retries_off = False
     """True while retries are off: heads and bodies are read as a plain ``HTTPAdapter`` reads them (contract 10.2)."""
 
-    @property
-    def is_plain(self) -> bool:
-        """Retries are off, and nothing but its timeouts bounds the attempt: connections are made as plain ones."""
-        return self.retries_off and self.deadline is None
-
     def seconds(self, usual: float | None) -> float | None:
         """Return the timeout of a socket's next step, in seconds; None for no limit.
 

@@ -14,7 +14,7 @@ from ...config.retry_options import patience_given
 from ...core.backoff import Jitter
 from ...core.machine import Passed
 from ...core.port import Feature
-from ...core.server_hints import AMZ_HEADER, Hint, names_in, read_hint
+from ...core.server_hints import AMZ_HEADER, HINTS, Hint, names_in, read_hint
 from ...core.steps import Before, Join, Pause, Steps
 from ...observing.log import log_gate
 from ...urls import user_of
@@ -60,8 +60,6 @@ class Announcements(Feature):
         """Return the reset of an announced limit that is used up, for a request that was throttled."""
         if outcome.response is None or (reason is not None and reason.kind is not ErrorKind.THROTTLING):
             return None
-        if self.hears.isdisjoint(names_in(outcome.response.headers)):
-            return None
         return limit_hint(announced_in(outcome.response.headers, wall=outcome.wall, dialects=self.dialects))
 
 
@@ -100,9 +98,12 @@ class RateLimits(Announcements):
 
     def on_verdict(self, call: Call, scope: Scope, outcome: Outcome, verdict: Classification) -> None:
         """Hear of a refusal with a hint: the next one in a row, of another call, holds everybody back."""
+        if outcome.response is None or (self.hears | HINTS).isdisjoint(names_in(outcome.response.headers)):
+            return
         is_refused = verdict.is_throttling or outcome.status == UNAVAILABLE
-        said, reset = self._told(outcome, is_refused=is_refused)
-        hints = [hint for hint in (said, reset) if hint is not None]
+        said = read_hint(outcome.response.headers, wall=outcome.wall)
+        reset = self.hint(outcome) if is_refused else None
+        hints: list[Hint] = list(filter(None, (said, reset)))
         if not hints or hints[0].source == AMZ_HEADER or hints[0].seconds > call.config.max_retry_after:
             return
         who = call.data.setdefault(WHO, Caller())
@@ -113,13 +114,6 @@ class RateLimits(Announcements):
         if said is not None and is_refused:
             call.data[TRIES_SHORTER] = outcome.attempt == 1 and said.seconds + ROUNDING < longer
             limits.refused(who, shorter, outcome.ended)
-
-    def _told(self, outcome: Outcome, *, is_refused: bool) -> tuple[Hint | None, Hint | None]:
-        """Return the wait for which a response asks, and of a refusal the reset that it announces."""
-        if outcome.response is None:
-            return None, None
-        said = read_hint(outcome.response.headers, wall=outcome.wall)
-        return said, self.hint(outcome) if is_refused else None
 
     def users(self, scope: Scope) -> Users:
         """Return the users of a scope."""

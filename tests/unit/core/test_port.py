@@ -51,7 +51,7 @@ class Hears(Feature):
 )
 def test_the_fields_that_features_hear_of_are_those_of_all(features: list[Feature], expected: Any) -> None:
     """One that takes in each response has the others asked of each, too."""
-    assert expected == heard_by(features)
+    assert expected == heard_by(features, "received")
 
 
 class Part:
