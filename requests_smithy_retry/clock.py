@@ -49,13 +49,13 @@ class RunningOn:
     what exceeds that is seen.
     """
 
-    def __init__(self, standing: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time) -> None:
-        self._standing, self._wall = standing, wall
-        self._apart: float = wall() - standing()
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time) -> None:
+        self._monotonic, self._wall = monotonic, wall
+        self._apart: float = wall() - monotonic()
         self._slept = 0.0
 
     def __call__(self) -> float:
-        now = self._standing()
+        now = self._monotonic()
         slept = self._wall() - now - self._apart
         if slept > self._slept + LEAP:
             self._slept = slept

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..errors import RetryError
@@ -24,8 +23,7 @@ class Vote(NamedTuple):
     action: RetryAction
 
 
-@dataclass(frozen=True, slots=True)
-class Classification:
+class Classification(NamedTuple):
     """The verdict of all classifiers together.
 
     :param action: the verdict.
@@ -34,13 +32,11 @@ class Classification:
 
     action: RetryAction
     votes: tuple[Vote, ...] = ()
-    is_throttling: bool = field(init=False, compare=False, repr=False)
-    """True if a retry is indicated because the server asked for fewer requests."""
 
-    def __post_init__(self) -> None:
-        action = self.action
-        is_throttling = isinstance(action, RetryIndicated) and action.reason.kind is ErrorKind.THROTTLING
-        object.__setattr__(self, "is_throttling", is_throttling)
+    @property
+    def is_throttling(self) -> bool:
+        """True if a retry is indicated because the server asked for fewer requests."""
+        return isinstance(self.action, RetryIndicated) and self.action.reason.kind is ErrorKind.THROTTLING
 
 
 def classification_of(token: object) -> Classification | None:

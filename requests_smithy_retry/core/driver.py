@@ -194,8 +194,7 @@ class Driver(HTTPAdapter):
             self._fill_retries(response)
         if logger.isEnabledFor(DEBUG):
             log_attempt(call.request, AttemptRecord(1, 0.0, now - started, response.status_code))
-        held.response = None  # as late as possible: until then an interruption closes it
-        return response
+        return response  # ``held`` still has it, so an interruption on the way closes it
 
     def _operate(self, plan: Plan, call: Call, scope: Scope, held: Held) -> Response:
         """Drive the machine until there is an attempt to hand over.

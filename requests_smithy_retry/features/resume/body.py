@@ -163,7 +163,7 @@ class WatchedBody:
         """
         raw = self._raw()
         assert raw is not None  # the response is being read
-        self.let_go()
+        self.close_connection()
         for name in ("_connection", "_pool", "_sock_shutdown"):
             setattr(raw, name, getattr(other, name, None))
         before = raw._original_response
@@ -177,7 +177,7 @@ class WatchedBody:
         self.began_at = self.received
         self.pieces += 1
 
-    def let_go(self) -> None:
+    def close_connection(self) -> None:
         """Close the connection that broke off, and give its place back to the pool."""
         raw: Any = self._raw()
         self._current.close()
@@ -212,7 +212,7 @@ class WatchedBody:
                 if is_interruption(error):
                     raise
                 if self.total is not None and self.received >= self.total:
-                    self.let_go()  # all of it came, though not the end of its framing
+                    self.close_connection()  # all of it came, though not the end of its framing
                     continue
                 if self.mend is None:
                     raise

@@ -21,7 +21,6 @@ from ...core.plan import Plan
 from ...core.strategy import RetryStrategy, StandardRetryStrategy
 from ...errors import RetryConfigError
 from ...wire.state import this_thread
-from .translation import SOURCE, TRANSLATED, OptionsRetry, changed_options, translate_retry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,6 +55,13 @@ INNER_RETRY: Retry = InnerRetry()
 """The ``Retry`` that urllib3 is given."""
 
 
+def translate_retry(retry: Retry) -> dict[str, Any]:
+    """Return the options that a ``Retry`` asks for."""
+    from .translation import translate_retry  # few programs give one
+
+    return translate_retry(retry)
+
+
 def translate(max_retries: Any) -> dict[str, Any]:
     """Return the options that a ``max_retries`` asks for: a number of retries, None or a urllib3 ``Retry``.
 
@@ -75,7 +81,10 @@ def translate(max_retries: Any) -> dict[str, Any]:
         if max_retries == int(max_retries):
             return {"max_attempts": int(max_retries) + 1}
     raise RetryConfigError(
-        SOURCE, max_retries, "code", "a whole number of retries (0 or more), False, None or a urllib3 Retry is allowed"
+        "max_retries",
+        max_retries,
+        "code",
+        "a whole number of retries (0 or more), False, None or a urllib3 Retry is allowed",
     )
 
 
@@ -83,7 +92,7 @@ def with_translated(config: RetryConfig, translated: dict[str, Any]) -> RetryCon
     """Return a config with the options of a ``max_retries`` in place of those of an earlier one."""
     if not translated:
         return config
-    return config.without(SOURCE).replace_from(dict.fromkeys(translated, SOURCE), **translated)
+    return config.without("max_retries").replace_from(dict.fromkeys(translated, "max_retries"), **translated)
 
 
 class ShownRetry:
@@ -160,7 +169,7 @@ class MaxRetries(Driver):
         refuse_own_max_retries(type(self), MaxRetries)
         translated = translate(value)
         if translated and "max_attempts" in options:
-            raise RetryConfigError(SOURCE, value, "code", "only one of max_retries and max_attempts is allowed")
+            raise RetryConfigError("max_retries", value, "code", "only one of max_retries and max_attempts is allowed")
         if "backoff_base" in translated and options.get("backoff") is not None:
             allowed = "only one of it and a backoff_factor in max_retries is allowed"
             raise RetryConfigError("backoff", options["backoff"], "code", allowed)
@@ -217,9 +226,11 @@ class MaxRetries(Driver):
             return False
         if self._given:
             raise _owned_by(self._strategy, shown.retry)
+        from .translation import changed_options  # as above
+
         now = shown.translated_anew()
         changes = changed_options(shown.options, now.options)
-        self._adopt(self.retry_config.replace_from(dict.fromkeys(changes, SOURCE), **changes))
+        self._adopt(self.retry_config.replace_from(dict.fromkeys(changes, "max_retries"), **changes))
         self._show(now)  # only now: until then other threads translate it themselves
         return True
 
@@ -233,6 +244,8 @@ class MaxRetries(Driver):
         return {"_is_shared": self._is_shared, **shown}
 
     def _options_as_shown(self) -> ShownRetry:
+        from .translation import TRANSLATED, OptionsRetry  # as above
+
         strategy: Any = self._strategy
         is_ours = isinstance(strategy, StandardRetryStrategy)
         config: RetryConfig = strategy.config if is_ours else self.retry_config
@@ -299,7 +312,7 @@ class MaxRetries(Driver):
 
 def _owned_by(strategy: RetryStrategy, value: Any) -> RetryConfigError:
     return RetryConfigError(
-        SOURCE,
+        "max_retries",
         value,
         "code",
         f"the policy belongs to the strategy that this adapter was given, strategy={strategy!r}: only one of the two "

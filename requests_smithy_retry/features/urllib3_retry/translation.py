@@ -172,10 +172,6 @@ class HintedStatusClassifier:
         return verdict_on_status(response.status_code)
 
 
-SOURCE = "max_retries"
-"""The source that is named for the values of a translated ``Retry``."""
-
-
 def translate_retry(retry: Retry) -> dict[str, Any]:
     """Return the options that a ``Retry`` asks for. Settings that cannot be honoured are listed in one warning.
 
@@ -189,7 +185,7 @@ def translate_retry(retry: Retry) -> dict[str, Any]:
             "what they decide cannot be translated. Write a classifier (classifiers=...), a backoff strategy or a "
             "retry strategy instead, and give max_attempts"
         )
-        raise RetryConfigError(SOURCE, retry, "code", allowed)
+        raise RetryConfigError("max_retries", retry, "code", allowed)
     dropped = not_honoured(retry)
     if dropped:
         warnings.warn(f"max_retries={retry!r}: {'; '.join(dropped)}", RetryConfigWarning, stacklevel=level_outside())
@@ -296,7 +292,7 @@ def _count(retry: Retry, name: str) -> int | None:
     if count is None or count == math.inf:
         return None
     if count is True or not isinstance(count, (int, float)) or not math.isfinite(count) or count != int(count):
-        raise RetryConfigError(name, count, SOURCE, "a whole number of retries, False or None is allowed")
+        raise RetryConfigError(name, count, "max_retries", "a whole number of retries, False or None is allowed")
     return max(int(count), 0)
 
 
@@ -314,7 +310,7 @@ def _statuses(retry: Retry) -> Any:
     if isinstance(statuses, int):
         statuses = (statuses,)  # (500) is no tuple
     if isinstance(statuses, (str, bytes)):
-        raise RetryConfigError("status_forcelist", statuses, SOURCE, "a collection of statuses is allowed")
+        raise RetryConfigError("status_forcelist", statuses, "max_retries", "a collection of statuses is allowed")
     return frozenset(status for status in statuses if not isinstance(status, int) or 100 <= status <= 599)
 
 

@@ -13,8 +13,8 @@ import urllib3.exceptions
 from hypothesis import given
 from hypothesis import strategies as st
 
-from requests_smithy_retry.features.resume import as_failure, broken_off
 from requests_smithy_retry.features.resume.body import WatchedBody, watch
+from requests_smithy_retry.features.resume.mending import as_failure, broken_off
 from requests_smithy_retry.features.resume.rules import Piece, Resumable, resumable
 from tests.support import prepare
 

@@ -1,0 +1,155 @@
+"""A body is watched, and goes on over another connection while it is read, by an operation of its own: who reads it
+notices nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import ssl
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import requests.exceptions
+import urllib3.exceptions as uex
+from requests import PreparedRequest, Response
+
+from ...core.port import WaitEnded
+from ...observing.history import add_piece, attach, retry_history
+from .body import WatchedBody, skip, watch
+from .rules import Piece, Resumable, resumable
+
+if TYPE_CHECKING:
+    from ...core.driver import Driver
+    from ...core.plan import Call
+
+LONG = 100_000
+"""A shorter body that breaks off inside an attempt is begun anew: asking for its rest would save nothing."""
+
+
+def watch_body(driver: Driver, call: Call, request: PreparedRequest, response: Response) -> None:
+    """Watch a body that may be continued, or of which listeners hear."""
+    heard = None if call.observed is None else call.observed.heard
+    plan = _plan(call, request, response)
+    if heard is None and plan is None:
+        return
+    body = watch(response, heard)
+    if body is not None and body.is_on_a_wire:
+        if isinstance(plan, Resumable):
+            body.mend = functools.partial(mend, driver, call, request, weakref.ref(response), plan)
+        else:
+            body.mend = _refusal(plan, call, response)
+
+
+def _refusal(why: str | None, call: Call, response: Response) -> functools.partial[None] | None:
+    """Return what tells of a body in the caller's hands that it may not be continued."""
+    is_in_hand = call.stream and response.status_code == 200
+    return functools.partial(refuse, why) if why is not None and is_in_hand else None
+
+
+def _plan(call: Call, request: PreparedRequest, response: Response) -> Resumable | str | None:
+    """Return how a body may be continued, or why it may not; None where nobody would ask."""
+    chosen, headers = call.options.resume, response.headers
+    if not (call.config.resume if chosen is None else chosen):
+        return None
+    length = None if call.stream else getattr(response.raw, "length_remaining", None)
+    is_short = length is not None and length <= LONG
+    if is_short or not ("etag" in headers or "last-modified" in headers):
+        return None
+    plan = resumable(request, response)
+    return plan if call.stream or isinstance(plan, Resumable) else None
+
+
+class Rest:
+    """The rest of a body, as one continuation asks for it."""
+
+    def __init__(self, body: WatchedBody, plan: Resumable) -> None:
+        self.body = body
+        self.plan = plan
+        self.is_taken: bool = False
+        self.why: str = ""
+
+    def receive(self, response: Response) -> None:
+        """Go on with an answer that fits, once its first bytes are there."""
+        found = self.plan.fit(response, self.body.received)
+        if not isinstance(found, Piece):
+            self.why = found
+            return
+        if found.until == self.body.received:  # nothing is missing
+            self.body.total, self.is_taken = found.total, True
+            response.close()
+            return
+        skip(response.raw, found.skipped)
+        self.body.take_over(response.raw, found.until, found.total)
+        try:
+            self.body.prove()
+        except BaseException:
+            self.body.close_connection()  # nothing is held while its operation waits
+            raise
+        self.is_taken = True
+
+
+def refuse(why: str, body: WatchedBody, error: Exception) -> None:
+    """Raise the original error of a body in the caller's hands that cannot be continued, with position and reason."""
+    try:
+        raise broken_off(body, error, why)
+    finally:
+        del error  # its traceback refers to this frame
+
+
+def mend(
+    driver: Driver,
+    call: Call,
+    request: PreparedRequest,
+    response: weakref.ref[Response],
+    plan: Resumable,
+    body: WatchedBody,
+    error: Exception,
+) -> None:
+    """Have a body go on over another connection.
+
+    :param call: brought the body, as the answer to ``request``.
+    :raises urllib3.exceptions.HTTPError: the original error with the position and the reason, if it does not go on.
+    """
+    rest, failure = Rest(body, plan), as_failure(body, error)
+    body.close_connection()
+    ended: Any = None
+    try:
+        try:
+            rest_of_it, brought = plan.request_from(request, body.received), body.brought
+            ended = driver.go_on(call, rest_of_it, rest.receive, failure, brought)
+        except requests.exceptions.RequestException as raised:
+            ended = raised
+        history = add_piece(response(), retry_history(ended))
+        if rest.is_taken:
+            return
+        last = type(ended).__name__
+        if isinstance(ended, Response):
+            last = str(ended.status_code)
+            ended.close()
+        ending = broken_off(body, error, rest.why or f"the last attempt ended with {last}")
+        if history is not None:
+            attach(ending, history)
+        ending.__cause__ = ended if isinstance(ended, WaitEnded) else None
+        raise ending
+    finally:
+        del error, ended, rest, failure  # their tracebacks refer to this frame
+
+
+def as_failure(body: WatchedBody, error: Exception) -> requests.exceptions.RequestException:
+    """Return the exception of ``requests`` for a body that broke off, as its readers know it."""
+    if isinstance(error, TimeoutError):
+        return requests.exceptions.ConnectionError(uex.ReadTimeoutError(body.pool, None, "Read timed out."))
+    if isinstance(error, ssl.SSLError):
+        return requests.exceptions.SSLError(uex.SSLError(error))
+    return requests.exceptions.ChunkedEncodingError(uex.ProtocolError(f"Connection broken: {error!r}", error))
+
+
+def broken_off(body: WatchedBody, error: Exception, why: str) -> uex.HTTPError:
+    """Return the exception of urllib3 for a body that broke off and was not continued, and why, as a phrase."""
+    total = "unknown" if body.total is None else body.total
+    text = f"{error!r} at byte {body.received} of {total}; not continued: {why}"
+    if isinstance(error, TimeoutError):
+        return uex.ReadTimeoutError(body.pool, None, f"Read timed out: {text}")
+    if isinstance(error, ssl.SSLError):
+        return uex.SSLError(text)
+    return uex.ProtocolError(f"Connection broken: {text}", error)
