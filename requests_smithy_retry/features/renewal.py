@@ -111,8 +111,8 @@ def renewed(renew: Renew, response: Response) -> Headers | None:
     :raises RetryConfigError: if the function returns anything but headers or None.
     """
     before = _of_thread.asked
-    _of_thread.asked = (*before, renew)
     try:
+        _of_thread.asked = (*before, renew)
         return _checked(renew(response))
     finally:
         _of_thread.asked = before

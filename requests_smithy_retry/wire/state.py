@@ -144,8 +144,9 @@ class AttemptState(threading.local):
     @contextmanager
     def under(self, deadline: Deadline | None) -> Iterator[None]:
         """Put reads under another deadline inside the block."""
-        outer, self.deadline = self.deadline, deadline
+        outer = self.deadline
         try:
+            self.deadline = deadline  # within: an interruption may come after any statement
             yield
         finally:
             self.deadline = outer

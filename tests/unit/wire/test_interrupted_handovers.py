@@ -16,11 +16,13 @@ from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.exceptions import EmptyPoolError
 
 from requests_smithy_retry import TokenBucket
+from requests_smithy_retry.clock import Deadline
 from requests_smithy_retry.observing.recorder import Recorder
 from requests_smithy_retry.testing import FakeClock
 from requests_smithy_retry.wire import connect, pools, racing
 from requests_smithy_retry.wire.pools import preparing
 from requests_smithy_retry.wire.resolving import Lookups, Question
+from requests_smithy_retry.wire.state import this_thread
 from tests.faults import FaultServer, Reply, hanging_port, refusing_port
 from tests.support import scripted, send
 from tests.unit.core.test_interrupted import Limit, interrupted_at
@@ -123,6 +125,23 @@ def test_an_interruption_at_any_line_of_a_race_leaves_no_socket(monkeypatch: pyt
             if not was_interrupted:
                 break
         assert (number > 20, 2) == (True, len(set(made[-2:])))
+
+
+def test_an_interruption_at_any_line_leaves_the_deadline_of_its_thread() -> None:
+    """A body is read under a deadline of its own: what the thread does later goes by the one that it had before."""
+    outer, inner, found = Deadline(5.0), Deadline(1.0), []
+
+    def read() -> None:
+        this_thread.deadline = outer
+        try:
+            with this_thread.under(inner):
+                pass
+        finally:
+            found.append(this_thread.deadline)
+
+    until_it_is_put_back = range(1, 5)
+    assert all(interrupted_at_line(number, frozenset({"under"}), read) for number in until_it_is_put_back)
+    assert [outer] * 4 == found
 
 
 @pytest.mark.parametrize("taken", [Closable(), None], ids=["taken", "not taken"])
