@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import struct
-import threading
 from typing import Any
 
 import pytest
@@ -14,22 +11,7 @@ from requests.auth import HTTPDigestAuth
 
 from requests_smithy_retry.testing import FakeClock
 from tests.faults import Drip, FaultServer, Reply
-from tests.unit.wire.support import session
-
-
-def relay_socks(listener: socket.socket) -> None:
-    """A SOCKS5 proxy for one connection."""
-    client, _ = listener.accept()
-    with client:
-        client.recv(262)
-        client.sendall(b"\x05\x00")
-        head = client.recv(262)
-        host, port = socket.inet_ntoa(head[4:8]), struct.unpack("!H", head[8:10])[0]
-        with socket.create_connection((host, port)) as upstream:
-            client.sendall(b"\x05\x00\x00\x01" + head[4:10])
-            upstream.sendall(client.recv(65536))
-            while data := upstream.recv(65536):
-                client.sendall(data)
+from tests.unit.wire.support import SocksProxy, session
 
 
 def test_a_socks_proxy_under_a_deadline() -> None:
@@ -37,15 +19,15 @@ def test_a_socks_proxy_under_a_deadline() -> None:
     pytest.importorskip("socks")
     # The longer times are for machines that are too busy to connect within the shorter ones.
     for seconds in (0.3, 3.0, 30.0):
-        listener = socket.create_server(("127.0.0.1", 0))
-        thread = threading.Thread(target=relay_socks, args=(listener,))
-        thread.start()
-        proxy = f"socks5://127.0.0.1:{listener.getsockname()[1]}"
         bounded = session(max_attempts=1, operation_timeout=seconds)
         drip = Drip("body", seconds / 3, Reply(body=b"x" * 99))
-        with listener, FaultServer(drip) as server, bounded as made, pytest.raises(requests.Timeout) as late:
-            made.get(server.url, proxies={"http": proxy})
-        thread.join()
+        with (
+            SocksProxy() as proxy,
+            FaultServer(drip) as server,
+            bounded as made,
+            pytest.raises(requests.Timeout) as late,
+        ):
+            made.get(server.url, proxies={"http": f"socks5://127.0.0.1:{proxy.port}"})
         if not isinstance(late.value, requests.exceptions.ConnectTimeout):
             break
     assert isinstance(late.value, requests.exceptions.ReadTimeout)

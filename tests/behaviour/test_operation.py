@@ -16,7 +16,6 @@ from requests_smithy_retry import (
     RetryAction,
     RetryAdapter,
     RetryError,
-    RetryListener,
     StandardRetryStrategy,
     StopReason,
     classifier,
@@ -29,7 +28,6 @@ from tests.support import ScriptedAdapter, prepare, reset_error, scripted, send,
 from tests.unit.wire.support import nothing_left
 
 LONG = b"x" * 300_000
-BOTH = pytest.mark.parametrize("step", [503, reset_error()], ids=["response", "exception"])
 
 
 class Late:
@@ -46,13 +44,6 @@ class Late:
 
     def record_success(self, *, token: Any) -> None:
         """Do nothing."""
-
-
-class Interrupted(FakeClock):
-    """A clock whose sleep is interrupted."""
-
-    def sleep(self, seconds: float) -> None:
-        raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize(("wait", "time"), [(10, 5), (0.5, 0.4), (0.5, 0.5)])
@@ -195,66 +186,6 @@ def test_an_interrupt_closes_the_answer_whenever_it_comes(is_judged: bool) -> No
     assert [response.raw.closed for response in adapter.responses] == [True]
 
 
-def test_an_interrupt_while_an_answer_is_judged_frees_its_place_in_the_pool() -> None:
-    """The connection, which was kept from its pool meanwhile, is closed."""
-    interrupts = [KeyboardInterrupt()]
-
-    @classifier
-    def look(outcome: Outcome) -> None:
-        if interrupts:
-            raise interrupts.pop()
-
-    with (
-        FaultServer(Reply(503, body=LONG)) as server,
-        at_once(classifiers=[look], max_attempts=1, pool_block=True, pool_maxsize=1) as made,
-    ):
-        with pytest.raises(KeyboardInterrupt):
-            made.get(server.url)
-        assert made.get(server.url, timeout=60).content == LONG
-        assert server.connections == 2
-
-
-def test_listeners_are_shown_the_callers_request_and_their_copy_has_what_is_added_to_it() -> None:
-    """Listeners see the caller's request, and the copy that is sent has their headers and the minted key."""
-
-    class Looking(RetryListener):
-        def before_attempt(self, event: Any) -> None:
-            requests_seen.append(event.operation.request)
-            event.request.headers["X-Attempt"] = str(event.number)
-
-    requests_seen: list[Any] = []
-    request = prepare("POST")
-    adapter = scripted(503, 200, listeners=[Looking()], idempotency_key=True)
-    with retry_options(max_attempts=2):
-        adapter.send(request)
-    assert [item is request for item in requests_seen] == [True, True]
-    assert [item.headers["X-Attempt"] for item in adapter.sent] == ["1", "2"]
-    assert len({item.headers["Idempotency-Key"] for item in adapter.sent}) == 1
-    assert "Idempotency-Key" not in request.headers
-
-
-@BOTH
-def test_an_interrupted_wait_leaves_nothing_open(step: Any) -> None:
-    """An interrupt during the wait closes the response, and is raised after an exception as well."""
-    adapter = scripted(step, clock=Interrupted(), jitter="none", backoff=1)
-    with pytest.raises(KeyboardInterrupt):
-        send(adapter)
-    assert all(response.raw.closed for response in adapter.responses)
-
-
-@BOTH
-def test_a_scope_functions_bug_comes_through(step: Any) -> None:
-    """The function is called after the first failure; its exception propagates, and the response is closed."""
-
-    def broken(request: Any) -> str:
-        raise ZeroDivisionError
-
-    adapter = scripted(step, scope=broken)
-    with pytest.raises(ZeroDivisionError):
-        send(adapter)
-    assert all(response.raw.closed for response in adapter.responses)
-
-
 @pytest.mark.parametrize("step", [200, 503, reset_error()], ids=["success", "failure", "exception"])
 def test_a_classifiers_bug_comes_through(step: Any) -> None:
     """The exception propagates, and the response, if there is one, is closed."""
@@ -266,21 +197,6 @@ def test_a_classifiers_bug_comes_through(step: Any) -> None:
     adapter = scripted(step, classifiers=[broken])
     with pytest.raises(ZeroDivisionError):
         send(adapter)
-    assert all(response.raw.closed for response in adapter.responses)
-
-
-@pytest.mark.parametrize("stream", [False, True])
-@BOTH
-def test_a_listeners_bug_at_the_end_comes_through(step: Any, stream: bool) -> None:
-    """An interrupt in the last event, say: nobody is left who could read the response."""
-
-    class Broken(RetryListener):
-        def gave_up(self, event: Any) -> None:
-            raise KeyboardInterrupt
-
-    adapter = scripted(step, listeners=[Broken()], max_attempts=1)
-    with pytest.raises(KeyboardInterrupt):
-        send(adapter, stream=stream)
     assert all(response.raw.closed for response in adapter.responses)
 
 

@@ -427,23 +427,3 @@ def test_a_response_that_was_made_by_hand_may_have_no_body_at_all(stream: bool) 
         pass
 
     assert Made(backoff=0).send(prepare(), stream=stream).status_code == 200
-
-
-@pytest.mark.parametrize("mode", ["standard", "adaptive"])
-def test_a_success_that_cannot_be_booked_holds_no_connection(mode: str) -> None:
-    """The function for the scope is the caller's, and may fail; nobody has the response then."""
-    bugs: list[Exception] = []
-
-    def scope(_: requests.PreparedRequest) -> str:
-        if bugs:
-            raise bugs[0]
-        return "all"
-
-    with FaultServer([Reply(429), Reply(body=b"fine")]) as server, requests.Session() as made:
-        adapter = RetryAdapter(mode=mode, scope=scope, max_attempts=1, pool_block=True, pool_maxsize=1)
-        made.mount("http://", adapter)
-        pool = made.get(server.url).raw._pool.pool
-        bugs.append(KeyError("no such tenant"))
-        with pytest.raises(KeyError):
-            made.get(server.url, stream=True, timeout=60)
-        assert pool.qsize() == 1

@@ -114,11 +114,6 @@ def test_a_throttled_attempt_counts_for_none_but_the_first_while_it_may_wait(age
     assert counted == scene.fail(standing=standing, throttled=True).counted
 
 
-def test_one_attempt_is_one_attempt_also_where_it_was_throttled():
-    """``max_attempts=1`` switches retries off."""
-    assert Refused(StopReason.MAX_ATTEMPTS) == Scene().fail(Terms(1), throttled=True)
-
-
 # Waiting: which operations may, and for how long
 
 
@@ -515,18 +510,6 @@ def test_five_minutes_without_attempts_make_a_scope_as_good_as_new():
     scene.now = 300.1
     scene.fail()
     assert (300.1, 300.1) == (scene.line.down_since, scene.line.failing_since)
-
-
-@pytest.mark.parametrize("jump", [3600.0, 1e9])
-def test_a_clock_that_jumps_ahead_ends_waits_and_nothing_else(jump):
-    """A laptop that slept: who waited gives up, and the next outage is a new one."""
-    scene = Scene(age=100.0, firsts=1000)
-    waiter = scene.join(Terms(patience=60.0, deadline=130.0))
-    scene.now += jump
-    assert Refused(StopReason.DEADLINE, jump) == scene.look(waiter)
-    assert isinstance(scene.join(), Waiter)
-    scene.succeed()
-    assert scene.line.successes
 
 
 @pytest.mark.once

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from requests_smithy_retry import ErrorKind, RetryQuota, RetryReason, StopReason, TokenBucketSnapshot
-from requests_smithy_retry.core.line import UNLIMITED, Failure, Go, Standing, Terms
+from requests_smithy_retry.core.line import UNLIMITED, Failure, Standing, Terms
 from requests_smithy_retry.core.payoff import LineSnapshot, PayoffQuota, PayoffTokenBucket
 from requests_smithy_retry.core.steps import Refused
 from requests_smithy_retry.core.strategy import drive
@@ -126,19 +126,6 @@ def test_a_copy_begins_anew(twin):
     bucket = PayoffTokenBucket(5)
     bucket.acquire(1)
     assert (4.0, 5.0) == (bucket.available, twin(bucket).available)
-
-
-@NEEDS_FORK
-def test_a_child_begins_anew_and_its_parent_keeps_what_it_had():
-    """The child begins anew even if another thread held the lock."""
-    bucket = PayoffTokenBucket()
-    bucket.acquire(1)
-    with bucket._lock:
-        pid = os.fork()
-        if pid == 0:
-            os._exit(0 if bucket.available == 2.0 and bucket.acquire(2) else 1)
-    assert 0 == os.waitpid(pid, 0)[1]
-    assert 1.0 == bucket.available
 
 
 # What a retry costs
@@ -258,57 +245,7 @@ def test_nobody_makes_more_retries_past_its_patience_however_much_was_earned():
     assert Refused(StopReason.PATIENCE) == fail(quota, clock, standing=standing, delay=20.0)
 
 
-def test_attempts_that_count_are_used_up():
-    """Others succeed, so this operation's failure is its own."""
-    clock, standing = FakeClock(), Standing(0.0)
-    quota = PayoffQuota()
-    seen: Any = None
-    for _ in range(3):
-        seen = fail(quota, clock, standing=standing)
-        standing = getattr(seen, "standing", standing)
-        clock.advance(0.1)
-        quota.first_try(clock.now(), 0.0, None)
-    assert Refused(StopReason.MAX_ATTEMPTS) == seen
-
-
 # Waiting
-
-
-@pytest.mark.parametrize(
-    ("successes", "terms", "expected"),
-    [
-        (0, PLAIN, [1.0, 4.0, 4.5]),  # a process that saw no success yet does not know its own rate
-        (1, PLAIN, [0.5, 1.5, 3.5, 4.5]),
-        (1, Terms(patience=0), []),
-    ],
-)
-def test_on_a_fake_clock_waiting_takes_no_time(successes, terms, expected):
-    """An operation that is alone asks now and then, and gives up when the outage is as old as its patience."""
-    clock, asked, standing = FakeClock(), [], Standing(0.0)
-    quota = PayoffQuota()
-    for _ in range(successes):
-        quota.first_try(0.0, 0.0, None)
-    for _ in range(2):
-        standing = fail(quota, clock, terms, standing).standing
-    while isinstance(seen := fail(quota, clock, terms, standing), Go):
-        asked.append(clock.now())
-        standing = seen.standing
-    assert (expected, terms.patience, StopReason.PATIENCE) == (asked, clock.now(), seen.reason)
-
-
-def test_a_name_that_never_resolved_is_given_up_soon():
-    """A name that never resolved is misspelt; one that did resolve is waited for as any outage is."""
-    waited = []
-    for known in (False, True):
-        clock, standing, seen = FakeClock(), Standing(0.0), None
-        quota = PayoffQuota()
-        if known:
-            quota.first_try(0.0, 0.0, None)
-        while not isinstance(seen, Refused):
-            seen = fail(quota, clock, standing=standing, unresolved=True)
-            standing = getattr(seen, "standing", standing)
-        waited.append((seen.reason, clock.now()))
-    assert [(StopReason.PATIENCE, 2.0), (StopReason.PATIENCE, 5.0)] == waited
 
 
 def test_a_success_wakes_the_first_in_line_at_that_moment():

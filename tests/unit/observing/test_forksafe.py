@@ -9,7 +9,7 @@ import weakref
 
 import pytest
 
-from requests_smithy_retry import AdaptiveRetryStrategy, StandardRetryStrategy, TokenBucket
+from requests_smithy_retry import AdaptiveRetryStrategy, PayoffTokenBucket, StandardRetryStrategy, TokenBucket
 from requests_smithy_retry.core.quota import NO_QUOTA
 from requests_smithy_retry.core.scope import Scopes
 from requests_smithy_retry.features.everywhere import installation as install_module
@@ -55,29 +55,29 @@ def test_a_holder_is_not_kept_alive():
     assert ref() is None
 
 
-@pytest.mark.parametrize("on_empty", ["fail", "wait"])
-def test_a_bucket_whose_lock_was_held_works_in_the_child(on_empty):
-    """A bucket keeps its level in the child, even if its lock was held."""
-    bucket = TokenBucket(10, on_empty=on_empty)
-    bucket.acquire(3)
-    with bucket._lock:
-        assert in_child(lambda: bucket.acquire(7) and bucket.available == 0) == 0
-    assert bucket.available == 7
+def spent(bucket, amount):
+    """A bucket of which something was taken."""
+    assert bucket.acquire(amount)
+    return bucket
 
 
-def test_a_limiter_and_a_table_whose_locks_were_held_work_in_the_child():
-    """The threads that held the locks are not there in the child, whose locks are new."""
-    limiter = ClientRateLimiter()
-    scopes = Scopes(lambda name, now: NO_QUOTA)
-    with limiter._lock, scopes._lock:
-        assert in_child(lambda: limiter.snapshot() is not None and scopes.get("a") is not None) == 0
-
-
-def test_metrics_whose_lock_was_held_work_in_the_child():
-    """The label values and the quota levels can be read in the child, whose lock is new."""
-    labels, levels = Bounded(), QuotaLevels()
-    with labels._lock:
-        assert in_child(lambda: labels("a") == "a" and levels.read() == {}) == 0
+@pytest.mark.parametrize(
+    ("holder", "works", "stays"),
+    [
+        (spent(TokenBucket(10), 3), lambda it: it.acquire(7) and it.available == 0, lambda it: it.available == 7),
+        (spent(TokenBucket(10, on_empty="wait"), 3), lambda it: it.acquire(7), lambda it: it.available == 7),
+        (spent(PayoffTokenBucket(), 1), lambda it: it.acquire(2), lambda it: it.available == 1),
+        (ClientRateLimiter(), lambda it: it.try_acquire() is not it and it.snapshot(), bool),
+        (Scopes(lambda name, now: NO_QUOTA), lambda it: it.get("a") is not None, lambda it: it.get("a")),
+        (Bounded(), lambda it: it("a") == "a" and QuotaLevels().read() == {}, bool),
+    ],
+    ids=lambda it: type(it).__name__,
+)
+def test_what_was_held_works_in_the_child(holder, works, stays):
+    """The threads that held its lock are not there; the parent keeps what it had."""
+    with holder._lock:
+        assert in_child(lambda: works(holder)) == 0
+    assert stays(holder)
 
 
 def test_what_was_being_installed_can_be_installed_in_the_child():

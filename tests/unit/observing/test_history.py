@@ -82,6 +82,15 @@ def test_times_are_those_of_the_clock():
     assert [(1000, 2), (1002.05, 2)] == [(item.started, item.duration) for item in (first, second)]
 
 
+def test_what_is_kept_while_it_goes_on_is_bounded():
+    """An endless operation does not fill the memory: its first fifty attempts are kept, and its last fifty."""
+    polls = iter([0.1] * 299 + [True])
+    response = send(scripted(*[200] * 300, validate=lambda _: next(polls), max_attempts=400))
+    kept = [*range(1, 51), *range(251, 301)]
+    assert kept == [attempt.number for attempt in retry_history(response).attempts]
+    assert len(kept) - 1 == len(response.raw.retries.history)
+
+
 def test_a_first_try_success_has_a_history_too():
     """Its history is made when it is asked for: scope, attempts and clock are the adapter's."""
     adapter = scripted(200, clock=FakeClock(now=7, wall=50), scope=lambda request: "mine", max_attempts=4)

@@ -54,6 +54,17 @@ def nothing_left() -> Iterator[None]:
         pytest.fail(f"sockets and threads: {before} before, {after} after")
 
 
+def resolving(monkeypatch: pytest.MonkeyPatch, *addresses: tuple[str, int]) -> None:
+    """Have ``name.test`` stand for these addresses, each with a port of its own."""
+    found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", address) for address in addresses]
+    real = socket.getaddrinfo
+
+    def resolve(host: str, *rest: Any, **more: Any) -> Any:
+        return found if host == "name.test" else real(host, *rest, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+
+
 class SocksProxy:
     """A SOCKS5 proxy for numeric IPv4 targets and names of this machine, one thread for each connection.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import socket
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -26,51 +25,7 @@ from requests_smithy_retry.testing import (
 )
 from requests_smithy_retry.wire.state import AttemptState, this_thread
 
-from .support import session
-
-
-def resolving(monkeypatch: pytest.MonkeyPatch, *addresses: tuple[str, int]) -> None:
-    """Have any name stand for these addresses."""
-    found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", address) for address in addresses]
-    real = socket.getaddrinfo
-
-    def resolve(host: str, *rest: Any, **more: Any) -> Any:
-        return found if host == "name.test" else real(host, *rest, **more)
-
-    monkeypatch.setattr(socket, "getaddrinfo", resolve)
-
-
-def test_the_next_address_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A refused one costs nothing but its time."""
-    # This test does not check for open sockets: urllib3 1.26 keeps a cycle around an address that refused.
-    with FaultServer() as server, session(operation_timeout=60, max_attempts=1) as made:
-        resolving(monkeypatch, ("127.0.0.2", server.port), ("127.0.0.1", server.port))
-        assert made.get(f"http://name.test:{server.port}/").status_code == 200
-
-
-def test_after_an_address_that_times_out_the_next_one_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kernel may give up on an address by itself, without the deadline having passed."""
-    real, tried = socket.socket.connect, []
-
-    def connect(sock: socket.socket, address: Any) -> None:
-        tried.append(address[0])
-        if address[0] == "127.0.0.2":
-            raise TimeoutError(errno.ETIMEDOUT, "Connection timed out")
-        real(sock, address)
-
-    with FaultServer() as server, session(operation_timeout=60, max_attempts=1) as made:
-        resolving(monkeypatch, ("127.0.0.2", server.port), ("127.0.0.1", server.port))
-        monkeypatch.setattr(socket.socket, "connect", connect)
-        assert 200 == made.get(f"http://name.test:{server.port}/").status_code
-    assert ["127.0.0.2", "127.0.0.1"] == tried
-
-
-def test_all_addresses_refuse() -> None:
-    """The name of the fault is the one without a deadline, and nothing was written."""
-    refused = pytest.raises(requests.ConnectionError, match="Failed to establish a new connection")
-    with refusing_port() as port, session(operation_timeout=60, max_attempts=2) as made, refused as caught:
-        made.post(f"http://127.0.0.1:{port}/", data=b"x")
-    assert len(retry_history(caught.value).attempts) == 2
+from .support import resolving, session
 
 
 def test_a_socket_that_was_connected_too_late_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,31 +14,18 @@ import pytest
 import requests
 import urllib3
 
-from requests_smithy_retry import Outcome, StandardRetryStrategy, classifier, retry_options
+from requests_smithy_retry import RetryAdapter, StandardRetryStrategy, classifier
 from requests_smithy_retry.features.resume import body as body_module
+from requests_smithy_retry.testing import FakeClock, retries_disabled
 from requests_smithy_retry.wire.response import Reader
 from tests.behaviour.test_continued_reads import BODY, Cut
-from tests.faults import FaultServer, Reply, Stall
+from tests.faults import FaultServer, Reply, ResetAfterRequest, Stall
+from tests.support import session_with
 
 from .support import nothing_left, session
 
+RESET = ResetAfterRequest()
 ONE = {"pool_block": True, "pool_maxsize": 1}
-
-
-class InterruptedClock:
-    """A clock whose sleep is interrupted."""
-
-    def __init__(self, raised: type[BaseException]) -> None:
-        self.raised = raised
-
-    def now(self) -> float:
-        return 0.0
-
-    def wall(self) -> float:
-        return 0.0
-
-    def sleep(self, seconds: float) -> None:
-        raise self.raised
 
 
 def is_usable(made: requests.Session, server: FaultServer) -> None:
@@ -50,28 +37,43 @@ def is_usable(made: requests.Session, server: FaultServer) -> None:
     assert made.get(server.url, timeout=60).status_code == 200
 
 
-@pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit])
+def raising(*_: Any, **__: Any) -> Any:
+    """Stand for a program's function that has a bug, or is interrupted."""
+    raise ProgramError
+
+
+class ProgramError(BaseException):
+    """A bug or an interruption."""
+
+
+class InterruptedClock(FakeClock):
+    """A clock whose sleep is interrupted."""
+
+    sleep = raising
+
+
 @pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("status", [503, 429])
-def test_interrupted_in_a_wait(raised: type[BaseException], stream: bool, status: int) -> None:
-    """The connection was given back before, and the quota stays within its bounds."""
-    strategy = StandardRetryStrategy(backoff=1, quota=30, jitter="none")
-    with nothing_left(), FaultServer([Reply(status, body=b"no")]) as server:
-        with session_of(strategy, InterruptedClock(raised)) as made:
-            with pytest.raises(raised):
+@pytest.mark.parametrize(
+    ("answers", "options"),
+    [
+        ((503, 429, RESET), {"clock": InterruptedClock(), "strategy": StandardRetryStrategy(backoff=1, jitter="none")}),
+        ((200, 503), {"classifiers": [classifier(sees_successes=True)(raising)]}),
+        ((200, 503, RESET), {"scope": raising}),
+        ((200, 429), {"scope": raising, "mode": "adaptive"}),
+    ],
+    ids=["wait", "classifier", "scope", "adaptive scope"],
+)
+def test_who_raises_is_heard_and_leaves_no_connection(answers: Any, options: dict[str, Any], stream: bool) -> None:
+    """What a wait, a classifier or a scope function raises comes through; the pool's only place is free."""
+    quota = {} if "strategy" in options else {"quota": None}
+    for answer in answers:
+        fault = Reply(answer, body=b"x" * 100_000) if isinstance(answer, int) else answer
+        made = session_with(RetryAdapter(**ONE, **options, **quota))
+        with nothing_left(), FaultServer(fault) as server, made:
+            with pytest.raises(ProgramError):
                 made.get(server.url, stream=stream)
-            is_usable(made, server)
-        for bucket in strategy.snapshot().buckets.values():
-            assert 0 <= bucket.available <= bucket.capacity
-
-
-def session_of(strategy: Any, clock: Any) -> Any:
-    from requests_smithy_retry import RetryAdapter
-
-    made = requests.Session()
-    made.trust_env = False
-    made.mount("http://", RetryAdapter(strategy=strategy, clock=clock, **ONE))
-    return made
+            with retries_disabled():
+                is_usable(made, server)
 
 
 @pytest.fixture
@@ -181,38 +183,6 @@ def test_a_signal_while_a_discarded_body_is_read_up(
             made.get(server.url, stream=True)
         monkeypatch.undo()
         assert len(server.requests) == 1
-        is_usable(made, server)
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_a_classifier_that_raises(stream: bool) -> None:
-    """A bug in user code gets through, with the connection released."""
-
-    @classifier
-    def broken(outcome: Outcome) -> None:
-        raise ZeroDivisionError
-
-    with nothing_left(), FaultServer([Reply(503, body=b"x" * 100_000)]) as server, session(**ONE) as made:
-        with retry_options(classifiers=[broken]), pytest.raises(ZeroDivisionError):
-            made.get(server.url, stream=stream)
-        is_usable(made, server)
-
-
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("status", [200, 503])
-def test_a_scope_function_that_raises(status: int, stream: bool) -> None:
-    """A scope function is called after the first attempt; its exception leaves the connection usable."""
-    bugs: list[type[Exception]] = [ZeroDivisionError]
-
-    def broken(request: Any) -> str:
-        if bugs:
-            raise bugs.pop()
-        return "mended"
-
-    answer = Reply(status, body=b"x" * 100_000)
-    with nothing_left(), FaultServer([answer]) as server, session(scope=broken, **ONE) as made:
-        with pytest.raises(ZeroDivisionError):
-            made.get(server.url, stream=stream)
         is_usable(made, server)
 
 

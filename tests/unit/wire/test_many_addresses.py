@@ -28,24 +28,13 @@ from requests_smithy_retry.wire.pools import prepare, preparing, use_our_pools
 from requests_smithy_retry.wire.state import Peer
 from tests.faults import CloseAfterRequest, FaultServer, Reply, ResetAfterRequest, Stall, hanging_port, refusing_port
 
-from .support import session
+from .support import resolving, session
 
 pytestmark = pytest.mark.real_time
 
 NAME = "name.test:80"
 URL = "http://name.test/"
 A, B = "127.0.0.1", "127.0.0.2"
-
-
-def resolving(monkeypatch: pytest.MonkeyPatch, *addresses: tuple[str, int]) -> None:
-    """Have ``name.test`` stand for these addresses, each with a port of its own."""
-    found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", address) for address in addresses]
-    real = socket.getaddrinfo
-
-    def resolve(host: str, *rest: Any, **more: Any) -> Any:
-        return found if host == "name.test" else real(host, *rest, **more)
-
-    monkeypatch.setattr(socket, "getaddrinfo", resolve)
 
 
 @pytest.fixture

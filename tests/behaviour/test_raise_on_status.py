@@ -1,0 +1,84 @@
+"""``raise_on_status`` (contract 2.8): when the error of a bad status is raised, and what it says."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+import requests
+import urllib3
+from requests.exceptions import RetryError as StatusError
+
+from requests_smithy_retry import RetryAdapter, RetryError, StopReason, retry_history
+from requests_smithy_retry.testing import FaultServer, Reply
+from tests.behaviour.test_foreign import TRANSIENT, Guide, ended, saying
+from tests.support import URL, prepare, scripted, session_with
+
+WANTED = ("MAX_ATTEMPTS", "QUOTA_EXCEEDED", "DEADLINE", "HINT_TOO_LONG", "RATE_LIMITED", "PATIENCE", "LINE_FULL")
+"""A retry was wanted and could not be had."""
+
+
+def end(status: int, reason: StopReason = StopReason.QUOTA_EXCEEDED, url: str = URL, **options: Any) -> Any:
+    """The response or the exception of an operation that ended with this answer, and for this reason."""
+    strategy = Guide(RetryError("so be it", stop_reason=reason))
+    adapter = scripted(status, strategy=strategy, classifiers=saying(TRANSIENT), raise_on_status=True, **options)
+    return ended(adapter, url=url)
+
+
+@pytest.mark.parametrize("reason", [reason for reason in StopReason if reason is not StopReason.SUCCESS])
+@pytest.mark.parametrize("status", [200, 304, 399, 400, 429, 503, 599])
+def test_a_bad_status_is_raised_only_where_a_retry_was_wanted(status: int, reason: StopReason) -> None:
+    """Any other answer is what the caller asked for; a success too, of which a classifier wanted a better one."""
+    assert isinstance(end(status, reason), StatusError) == (status >= 400 and reason.name in WANTED)
+
+
+@pytest.mark.parametrize("status", [202, 404])
+@pytest.mark.parametrize("reason", [StopReason.MAX_ATTEMPTS, StopReason.NOT_RETRYABLE])
+def test_a_listed_status_is_raised_below_400_too(status: int, reason: StopReason) -> None:
+    """A status below 400 that is listed is raised for the same reasons as one above."""
+    retry = urllib3.Retry(0, status_forcelist=[202, 404], raise_on_status=True)
+    retried = reason is StopReason.MAX_ATTEMPTS
+    answer = ended(scripted(status if retried else 203, max_retries=retry))
+    assert isinstance(answer, StatusError) == retried
+
+
+def test_the_error_of_a_bad_status_tells_its_story() -> None:
+    """The error says why there is no retry, and has the response, the request and the history."""
+    error = end(503)
+    assert str(error) == (
+        "https://api.example.com: Max retries exceeded with url: /things (Caused by "
+        "ResponseError('too many 503 error responses')); gave up after attempt 1: so be it; last answer: 503"
+    )
+    assert (503, error.response.request) == (error.response.status_code, error.request)
+    assert retry_history(error).stop_reason is StopReason.QUOTA_EXCEEDED
+
+
+def test_the_error_of_a_bad_status_says_what_urllib3_says() -> None:
+    """The reason, the host and the path, also after pickling; neither userinfo nor query."""
+    error = end(503, url="https://user:secret@api.example.com?key=secret")
+    cause = error.args[0]
+    assert ("/", "too many 503 error responses") == (cause.url, str(cause.reason))
+    assert "secret" not in str(error) + repr(error)
+    again = pickle.loads(pickle.dumps(cause))
+    assert (type(again), str(again), str(again.reason)) == (type(cause), str(cause), str(cause.reason))
+    assert isinstance(again, urllib3.exceptions.MaxRetryError)
+    with FaultServer(Reply(503)) as server, session_with(RetryAdapter(raise_on_status=True, max_attempts=1)) as made:
+        with pytest.raises(
+            StatusError, match=r"^HTTPConnectionPool\(host='127.0.0.1', port=\d+\): Max retries exceeded"
+        ):
+            made.get(server.url)
+
+
+def test_the_error_of_what_was_not_sent_tells_its_story() -> None:
+    """The error is safe to retry, and has the request and the history."""
+
+    class Stingy(Guide):
+        def send_permit(self, *, token: Any, deadline: float | None, waited: float) -> None:
+            raise RetryError("no permit in time", stop_reason=StopReason.RATE_LIMITED)
+
+    request = prepare()
+    with pytest.raises(requests.exceptions.ConnectTimeout) as caught:
+        scripted(strategy=Stingy()).send(request)
+    assert ("not sent: no permit in time", request) == (str(caught.value), caught.value.request)
+    assert () == retry_history(caught.value).attempts
