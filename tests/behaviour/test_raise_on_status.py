@@ -63,11 +63,10 @@ def test_the_error_of_a_bad_status_says_what_urllib3_says() -> None:
     again = pickle.loads(pickle.dumps(cause))
     assert (type(again), str(again), str(again.reason)) == (type(cause), str(cause), str(cause.reason))
     assert isinstance(again, urllib3.exceptions.MaxRetryError)
-    with FaultServer(Reply(503)) as server, session_with(RetryAdapter(raise_on_status=True, max_attempts=1)) as made:
-        with pytest.raises(
-            StatusError, match=r"^HTTPConnectionPool\(host='127.0.0.1', port=\d+\): Max retries exceeded"
-        ):
-            made.get(server.url)
+    pool = pytest.raises(StatusError, match=r"^HTTPConnectionPool\(host='127.0.0.1', port=\d+\): Max retries exceeded")
+    made = session_with(RetryAdapter(raise_on_status=True, max_attempts=1))
+    with FaultServer(Reply(503)) as server, made, pool:
+        made.get(server.url)
 
 
 def test_the_error_of_what_was_not_sent_tells_its_story() -> None:
