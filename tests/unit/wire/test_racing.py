@@ -92,37 +92,55 @@ def test_a_scope_is_named_once() -> None:
     assert ["fe80::1%eth0"] == [item.name for item in candidates([info("fe80::1%eth0", 0, 4)])]
 
 
-def test_an_address_that_answers_is_the_only_one_tried(patient: None) -> None:
-    """The others get no connection."""
-    with listening() as port:
-        race = Race([at(port), at(0, 2)], PLAIN)
-        with raced(race) as (_, name):
-            assert ("1", {}) == (name, race.failed)
+BOUND = How(5, ("127.0.0.3", 0), ())
 
 
-def test_after_a_refusal_the_next_begins_at_once(patient: None) -> None:
-    """After a refusal the next attempt begins at once."""
-    with refusing_port() as refusing, listening() as port:
-        race = Race([at(refusing), at(port, 2)], PLAIN)
-        with raced(race) as (_, name):
-            assert ("2", {"1": "ConnectionRefusedError"}) == (name, race.failed)
-
-
-def test_beside_an_address_that_does_not_answer_the_next_is_tried() -> None:
-    """The next attempt begins after 250 ms; if it wins, the address that did not answer is noted as failed."""
-    with hanging_port() as hanging, listening() as port:
-        race, began = Race([at(hanging), at(port, 2)], PLAIN), time.monotonic()
-        with raced(race) as (_, name):
-            assert ("2", {"1": "TimeoutError"}) == (name, race.failed)
-            assert time.monotonic() - began >= 0.25
-
-
-def test_among_eight_the_one_that_is_well_is_found() -> None:
-    """The seven that do not answer are noted, whenever they were begun."""
-    with hanging_port() as hanging, listening() as port:
-        race = Race([*(at(hanging, number) for number in range(7)), at(port, 7)], PLAIN)
-        with raced(race) as (_, name):
-            assert ("7", {f"{number}": "TimeoutError" for number in range(7)}) == (name, race.failed)
+@pytest.mark.parametrize(
+    ("kinds", "how", "delay", "least", "winner", "failed"),
+    [
+        pytest.param("ww", PLAIN, NEVER, 0.0, "0", "", id="one that answers is the only one tried"),
+        pytest.param("rw", PLAIN, NEVER, 0.0, "1", "r", id="after a refusal the next begins at once"),
+        pytest.param(
+            "hw", PLAIN, None, 0.25, "1", "h", id="beside one that does not answer the next begins after 250 ms"
+        ),
+        pytest.param("hhhhhhhw", PLAIN, None, 0.0, "7", "hhhhhhh", id="among eight the one that is well is found"),
+        pytest.param("wh", PLAIN, 0.0, 0.0, "0", "", id="a slow one may still win, and later ones have not failed yet"),
+        pytest.param("hw", How(0.05, None, ()), None, 0.0, "1", "h", id="each has a time-out of its own"),
+        pytest.param("6w", BOUND, None, 0.0, "1", "6", id="one that cannot be bound has failed"),
+        pytest.param("?w", PLAIN, None, 0.0, "1", "?", id="one of a family that the system lacks has failed"),
+        pytest.param("rr", PLAIN, NEVER, 0.0, "ConnectionRefusedError", "rr", id="all refuse"),
+        pytest.param("hhh", How(0.4, None, ()), None, 0.4, "TimeoutError", "hhh", id="none answers"),
+    ],
+)
+def test_who_wins_and_who_has_failed(
+    kinds: str,
+    how: How,
+    delay: float | None,
+    least: float,
+    winner: str,
+    failed: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One that answers wins; where none does, the last failure is raised. Those that were given up have failed."""
+    if delay is not None:
+        monkeypatch.setattr(racing, "FIRST_DELAY", delay)
+    with hanging_port() as hanging, refusing_port() as refusing, listening() as port, nothing_left():
+        ports = {"h": hanging, "r": refusing, "w": port}
+        others = {"6": Candidate("0", V6, 6, ("::1", port, 0, 0)), "?": Candidate("0", 9999, 6, ("::1", port, 0, 0))}
+        race = Race([others.get(kind) or at(ports[kind], place) for place, kind in enumerate(kinds)], how)
+        began = time.monotonic()
+        try:
+            sock, won = race.run()
+        except OSError as error:
+            assert winner == type(error).__name__
+        else:
+            sock.close()
+            assert winner == won.name
+        words = {"h": "TimeoutError", "r": "ConnectionRefusedError"}
+        expected = {str(place): words.get(kind) for place, kind in enumerate(failed)}
+        assert expected.keys() == race.failed.keys()
+        assert all(why is None or why == race.failed[name] for name, why in expected.items())
+        assert time.monotonic() - began >= least
 
 
 def test_while_one_does_not_answer_refusals_do_not_hold_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,42 +151,6 @@ def test_while_one_does_not_answer_refusals_do_not_hold_up(monkeypatch: pytest.M
         with raced(race) as (_, name):
             expected = {"1": "TimeoutError", "2": "ConnectionRefusedError", "3": "ConnectionRefusedError"}
             assert ("4", expected) == (name, race.failed)
-
-
-def test_a_slow_address_may_still_win(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An attempt that began later and has not answered yet is not noted as failed."""
-    monkeypatch.setattr(racing, "FIRST_DELAY", 0.0)
-    with listening() as port, hanging_port() as hanging:
-        race = Race([at(port), at(hanging, 2)], PLAIN)
-        with raced(race) as (_, name):
-            assert ("1", {}, 2) == (name, race.failed, len(race._socks))
-
-
-def test_when_all_refuse_the_last_refusal_is_raised(patient: None) -> None:
-    """When all addresses refuse, the kernel's last refusal is raised."""
-    with refusing_port() as refusing, nothing_left():
-        race = Race([at(refusing), at(refusing, 2)], PLAIN)
-        with pytest.raises(ConnectionRefusedError):
-            race.run()
-        assert {"1": "ConnectionRefusedError", "2": "ConnectionRefusedError"} == race.failed
-
-
-def test_when_none_answers_each_has_its_own_time() -> None:
-    """The time-out bounds each address; then it is over."""
-    with hanging_port() as hanging, nothing_left():
-        race, began = Race([at(hanging, number) for number in range(3)], How(0.4, None, ())), time.monotonic()
-        with pytest.raises(TimeoutError, match="timed out"):
-            race.run()
-        assert time.monotonic() - began >= 0.4
-        assert {f"{number}": "TimeoutError" for number in range(3)} == race.failed
-
-
-def test_a_short_time_out_comes_before_the_delay() -> None:
-    """An address whose time is over has failed, and the next one has all of its own."""
-    with hanging_port() as hanging, listening() as port:
-        race = Race([at(hanging), at(port, 2)], How(0.05, None, ()))
-        with raced(race) as (_, name):
-            assert ("2", {"1": "TimeoutError"}) == (name, race.failed)
 
 
 @contextlib.contextmanager
@@ -277,22 +259,6 @@ def test_the_winner_has_its_options_and_its_source() -> None:
         with raced(race) as (sock, name):
             found = [sock.getsockopt(*option[:2]) != 0 for option in options]
             assert ("2", "127.0.0.3", [True, True]) == (name, sock.getsockname()[0], found)
-
-
-def test_an_address_that_cannot_be_bound_has_failed() -> None:
-    """As in urllib3, a source of the other family rules an address out, and the next one is tried."""
-    with listening() as port:
-        race = Race([Candidate("1", V6, 6, ("::1", port, 0, 0)), at(port, 2)], How(5, ("127.0.0.3", 0), ()))
-        with raced(race) as (_, name):
-            assert ("2", ["1"]) == (name, list(race.failed))
-
-
-def test_a_family_that_the_system_lacks_has_failed() -> None:
-    """A family that the system lacks leaves no socket to close, and the next address is tried."""
-    with listening() as port:
-        race = Race([Candidate("1", 9999, 6, ("::1", port, 0, 0)), at(port, 2)], PLAIN)
-        with raced(race) as (_, name):
-            assert ("2", ["1"]) == (name, list(race.failed))
 
 
 def test_with_a_fixed_source_port_attempts_follow_each_other() -> None:
