@@ -132,14 +132,6 @@ def test_a_body_inside_an_attempt_goes_on_in_the_next(framing: str) -> None:
     assert (last, shelf.asked) == (None, [None, f"bytes={first}-", f"bytes={first + second}-"])
 
 
-def test_a_short_body_inside_an_attempt_is_begun_anew() -> None:
-    """Of a body of 64 KiB or less, asking for the rest would save nothing."""
-    shelf = Shelf(10, body=BODY[:60_000])
-    with FaultServer(shelf) as server, session() as made:
-        assert BODY[:60_000] == made.get(server.url, timeout=60).content
-    assert [None, None] == shelf.asked
-
-
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_coded_body_goes_on_before_it_is_decoded(stream: bool) -> None:
     """The position is that of the coded body, and the decoder goes on as if nothing had happened."""
@@ -195,13 +187,25 @@ def test_nothing_is_put_together_that_does_not_fit(misfit: str, way: str) -> Non
     assert history == retry_history(response)
 
 
-@pytest.mark.parametrize("misfit", sorted({*MISFITS} - {"503"}))
-def test_an_attempt_whose_rest_does_not_fit_is_followed_by_one_for_the_whole(misfit: str) -> None:
+@pytest.mark.parametrize(
+    ("shelf", "options", "asked"),
+    [
+        *[
+            pytest.param({"rest": MISFITS[misfit]}, {}, [None, "bytes=100000-", None], id=misfit)
+            for misfit in sorted({*MISFITS} - {"503"})
+        ],
+        pytest.param({"body": BODY[:60_000]}, {}, [None, None], id="64 KiB or less, which would save nothing"),
+        pytest.param({}, {"operation_timeout": 60}, [None, "bytes=100000-"], id="it fits, and the deadline holds"),
+    ],
+)
+def test_an_attempt_whose_rest_does_not_fit_is_followed_by_one_for_the_whole(
+    shelf: dict[str, Any], options: dict[str, Any], asked: list[str | None]
+) -> None:
     """Without ``stream`` whatever does not fit is a failure, and the next attempt asks for the whole."""
-    shelf = Shelf(100_000, rest=MISFITS[misfit])
-    with FaultServer(shelf) as server, session(max_attempts=3) as made:
-        assert BODY == made.get(server.url, timeout=60).content
-    assert [None, "bytes=100000-", None] == shelf.asked
+    file = Shelf(10 if "body" in shelf else 100_000, **shelf)
+    with FaultServer(file) as server, session(max_attempts=3, **options) as made:
+        assert file.body == made.get(server.url, timeout=60).content
+    assert asked == file.asked
 
 
 AGAIN: dict[str, Callable[[RecordedRequest, Reply], Behaviour]] = {
@@ -687,14 +691,6 @@ def test_a_chunk_beyond_the_end_is_an_error() -> None:
     with FaultServer(lambda request: turns.pop() if turns else shelf(request)) as server, session() as made:
         error = error_of(lambda: made.get(server.url, stream=True, timeout=60).content)
     assert requests.exceptions.ChunkedEncodingError is type(error)
-
-
-def test_a_body_inside_an_attempt_goes_on_by_the_deadline() -> None:
-    """What the rest takes is bound by the limits of the call, and after it the body is read on by them."""
-    shelf = Shelf(100_000)
-    with FaultServer(shelf) as server, session(operation_timeout=60) as made:
-        assert BODY == made.get(server.url).content
-    assert [None, "bytes=100000-"] == shelf.asked
 
 
 def test_a_listener_may_raise_what_requests_raises() -> None:

@@ -167,23 +167,19 @@ def response(status: int, **headers: str) -> requests.Response:
 
 
 @pytest.mark.parametrize(
-    ("floor", "header", "expected"),
-    [(3, "7", (7, "retry-after")), (7, "3", (7, "classifier"))],
+    ("floor", "name", "header", "expected"),
+    [
+        (3, "Retry-After", "7", (7, "retry-after")),
+        (7, "Retry-After", "3", (7, "classifier")),
+        (6, "x-amz-retry-after", "10000", (6, "classifier")),  # asks for more, but is bounded to 5 s above the backoff
+    ],
 )
-def test_of_two_hints_the_longer_one_counts(floor, header, expected):
-    """Of a classifier's floor and the hint in the response's headers, the longer one is the delay."""
+def test_of_two_hints_the_one_that_makes_the_longer_wait_counts(floor, name, header, expected):
+    """A classifier's floor, or the hint in the response's headers."""
     of = strategy(classifiers=[classifier(lambda outcome: asking_for(floor))])
-    error = in_context(KeyError(), outcome=Outcome(response=response(503, **{"Retry-After": header})))
+    error = in_context(KeyError(), outcome=Outcome(response=response(503, **{name: header})))
     token = refresh(of, of.acquire_initial_retry_token(), error)
     assert expected == (token.retry_delay, token.delay_source)
-
-
-def test_of_two_hints_the_one_that_makes_the_longer_wait_counts():
-    """Amazon's header asks for more here, but is bounded to 5 s above the backoff, which a classifier's is not."""
-    of = strategy(classifiers=[classifier(lambda outcome: asking_for(6))])
-    error = in_context(KeyError(), outcome=Outcome(response=response(503, **{"x-amz-retry-after": "10000"})))
-    token = refresh(of, of.acquire_initial_retry_token(), error)
-    assert (6, "classifier") == (token.retry_delay, token.delay_source)
 
 
 def test_a_date_is_measured_on_the_wall_clock_of_the_strategy():

@@ -76,14 +76,6 @@ def test_who_raises_is_heard_and_leaves_no_connection(answers: Any, options: dic
                 is_usable(made, server)
 
 
-@pytest.fixture
-def _ctrl_c() -> Iterator[None]:
-    """Have SIGINT raise: a process that a shell started in the background ignores it, and the test would never end."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 def signalled(server: FaultServer, fault: Any, number: int) -> threading.Timer:
     """Send a signal to this process soon after a request has come, which the server answers by a fault."""
     timer = threading.Timer(0.1, os.kill, (os.getpid(), number))
@@ -96,50 +88,39 @@ def signalled(server: FaultServer, fault: Any, number: int) -> threading.Timer:
     return timer
 
 
-@pytest.mark.parametrize("stall", ["status", "body"])
-@pytest.mark.parametrize("bounded", [False, True])
-@pytest.mark.usefixtures("_ctrl_c")
-def test_ctrl_c_in_an_attempt(stall: Any, bounded: bool) -> None:
-    """A real signal while a socket is read: the connection goes, its place is free, and nothing is sent again."""
-    options = {"operation_timeout": 30} if bounded else {}
-    with nothing_left(), FaultServer() as server, session(**ONE, **options) as made:
-        timer = signalled(server, Stall(stall), signal.SIGINT)
-        with pytest.raises(KeyboardInterrupt):
-            made.get(server.url)
-        timer.join()
-        assert len(server.requests) == 1
-        is_usable(made, server)
-
-
 class SoftTimeLimitExceeded(Exception):
     """As Celery's exception for a soft time limit: raised by a signal's handler, and a plain ``Exception``."""
 
 
-@pytest.fixture
-def _soft_limit() -> Iterator[None]:
-    def over(*_: Any) -> None:
-        raise SoftTimeLimitExceeded
+def over(*_: Any) -> None:
+    raise SoftTimeLimitExceeded
 
-    before = signal.signal(signal.SIGUSR1, over)
-    yield
-    signal.signal(signal.SIGUSR1, before)
+
+# SIGINT is set as well: a process that a shell started in the background ignores it, and the test would never end.
+SIGNALS: Any = {
+    KeyboardInterrupt: (signal.SIGINT, signal.default_int_handler),
+    SoftTimeLimitExceeded: (signal.SIGUSR1, over),
+}
 
 
 @pytest.mark.parametrize("status", [200, 503])
 @pytest.mark.parametrize("stall", ["status", "body"])
-@pytest.mark.parametrize("bounded", [False, True])
-@pytest.mark.usefixtures("_soft_limit")
-def test_a_time_limit_that_a_signal_sets(status: int, stall: Any, bounded: bool) -> None:
-    """Raised while an attempt is under way, it reaches the caller as it is, and nothing is sent again."""
-    options = {"operation_timeout": 30} if bounded else {}
-    stalled = Stall(stall, reply=Reply(status, body=b"x" * 100))
-    with nothing_left(), FaultServer() as server, session(**ONE, **options) as made:
-        timer = signalled(server, stalled, signal.SIGUSR1)
-        with pytest.raises(SoftTimeLimitExceeded):
-            made.get(server.url)
-        timer.join()
-        assert len(server.requests) == 1
-        is_usable(made, server)
+@pytest.mark.parametrize("options", [{}, {"operation_timeout": 30}], ids=str)
+@pytest.mark.parametrize("raised", SIGNALS)
+def test_a_signal_in_an_attempt(status: int, stall: Any, options: Any, raised: type[BaseException]) -> None:
+    """Ctrl-C, or a time limit: it reaches the caller as it is; the connection goes, and nothing is sent again."""
+    number, handler = SIGNALS[raised]
+    stalled, before = Stall(stall, reply=Reply(status, body=b"x" * 100)), signal.signal(number, handler)
+    try:
+        with nothing_left(), FaultServer() as server, session(**ONE, **options) as made:
+            timer = signalled(server, stalled, number)
+            with pytest.raises(raised):
+                made.get(server.url)
+            timer.join()
+            assert len(server.requests) == 1
+            is_usable(made, server)
+    finally:
+        signal.signal(number, before)
 
 
 @pytest.fixture(params=[TimeoutError, OSError, ValueError])

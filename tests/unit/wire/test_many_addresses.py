@@ -86,18 +86,16 @@ def test_a_retry_goes_to_an_address_that_was_not_tried(servers: Any, fault: Any,
     assert [1, 2] == counts(servers)
 
 
-def test_throttling_is_not_held_against_an_address(servers: Any) -> None:
-    """The connection is kept for the retry, as without other addresses."""
-    servers[0].script([Reply(429), Reply(200)])
+@pytest.mark.parametrize(
+    ("statuses", "expected", "is_single"),
+    [((429, 200), [A, A], False), ((404,), [A], False), ((503, 200), [A, A], True)],
+    ids=["throttling", "a fault of the request", "the only address"],
+)
+def test_what_is_not_held_against_an_address(servers: Any, statuses: Any, expected: Any, is_single: bool) -> None:
+    """The connection is kept for a retry after throttling; the history names an only address all the same."""
+    servers[0].script([Reply(status) for status in statuses])
     with session() as made:
-        assert ([A, A], []) == (addresses(made.get(URL)), avoided(made))
-
-
-def test_neither_is_a_fault_of_the_request(servers: Any) -> None:
-    """A 404 is an answer like any other."""
-    servers[0].script([Reply(404)])
-    with session() as made:
-        assert ([A], []) == (addresses(made.get(URL)), avoided(made))
+        assert (expected, []) == (addresses(made.get(servers[0].url if is_single else URL)), avoided(made))
 
 
 def test_a_kept_connection_that_breaks_is_not_held_against_its_address(servers: Any) -> None:
@@ -185,13 +183,6 @@ def test_with_a_proxy_it_is_the_proxys_addresses(servers: Any) -> None:
     with session() as made:
         response = made.get("http://elsewhere.test/", proxies={"http": "http://name.test:8080"})
         assert ([A, B], [("name.test:8080", A, "503")]) == (addresses(response), avoided(made))
-
-
-def test_of_a_single_address_nothing_is_remembered(servers: Any) -> None:
-    """The history names it all the same."""
-    servers[0].script([Reply(503)])
-    with session() as made:
-        assert ([A, A], []) == (addresses(made.get(servers[0].url)), avoided(made))
 
 
 class Listener(RetryListener):

@@ -95,11 +95,12 @@ def test_no_piece_is_begun_after_the_deadline() -> None:
     assert connection.sock.gettimeout() == 30  # type: ignore[union-attr]
 
 
-def test_the_first_piece_opens_the_connection() -> None:
-    """``http.client`` connects when it sends; so here, before there is a socket whose time could be bound."""
-    connection = Connection(is_open=False)
+@pytest.mark.parametrize(("auto_open", "timeout"), [(1, 10), (0, None)])
+def test_the_first_piece_opens_the_connection(auto_open: int, timeout: float | None) -> None:
+    """As ``http.client`` connects when it sends; one that may not open itself is left to its own send, which raises."""
+    connection = Connection(is_open=False, auto_open=auto_open)
     send(connection, b"head", 10)
-    assert connection.sent == [(4, 10)]
+    assert connection.sent == [(4, timeout)]
 
 
 @pytest.mark.parametrize("data", [memoryview(b"view"), [b"part"]])
@@ -108,13 +109,6 @@ def test_what_is_no_bytes_is_sent_by_the_connection_itself(data: Any) -> None:
     connection = Connection()
     send(connection, data, 10)
     assert connection.sent == [(len(data), 30)]
-
-
-def test_a_connection_that_may_not_open_itself_says_so() -> None:
-    """A connection that may not open itself is left to its own send, which raises its own error."""
-    connection = Connection(is_open=False, auto_open=0)
-    send(connection, b"head", 10)
-    assert connection.sent == [(4, None)]
 
 
 def test_a_connection_that_was_closed_meanwhile_has_no_timeout_to_restore() -> None:
