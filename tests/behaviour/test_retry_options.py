@@ -73,15 +73,6 @@ def test_blocks_nest() -> None:
         assert 2 == most()
 
 
-def test_of_nested_deadlines_the_earliest_counts() -> None:
-    """An inner block cannot give itself more time."""
-    clock = FakeClock(now=100.0)
-    with retry_options(deadline=5, clock=clock):
-        for inner, left in ((60, 5.0), (1, 1.0)):
-            with retry_options(deadline=inner, clock=clock) as options:
-                assert left == options.deadline.left()
-
-
 def test_it_decorates_a_function() -> None:
     """The options hold during each call; name, arguments and result stay."""
 

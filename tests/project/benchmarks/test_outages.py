@@ -43,7 +43,9 @@ def test_rows_and_lines_are_of_policies_that_there_are():
 def test_short_episodes():
     """Without retries each operation is sent once; health before, failures in the trouble."""
     troubles = ("restart, 3 s", "hole, 10 s")
-    short = Episode("no retry", troubles[0], before=1.0, lasts=3.0, after=0.5, threads=90, clients=2, load=60.0, rate=100)
+    short = Episode(
+        "no retry", troubles[0], before=1.0, lasts=3.0, after=0.5, threads=90, clients=2, load=60.0, rate=100
+    )
     played = outage_loopback.play([replace(short, trouble=trouble) for trouble in troubles], 2)
     for trouble, counts in zip(troubles, played, strict=True):
         assert sum(counts["wanted"]) == pytest.approx(sum(counts["sent"]), abs=2)  # the last may come after the end

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import zlib
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +14,6 @@ from requests_smithy_retry import (
     RetryConfig,
     RetryConfigError,
     RetryConfigWarning,
-    RetryError,
     StopReason,
     retry_history,
     retry_options,
@@ -127,27 +125,6 @@ def test_another_fault_at_the_last_moment_keeps_its_name() -> None:
     assert caught.value is refused
 
 
-def test_the_deadline_holds_for_a_foreign_strategy() -> None:
-    """A strategy that does not know deadlines cannot wait past one."""
-
-    class Patient:
-        def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any:
-            return SimpleNamespace(retry_delay=0)
-
-        def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Exception) -> Any:
-            return SimpleNamespace(retry_delay=60)
-
-        def record_success(self, *, token: Any) -> None:
-            raise RetryError
-
-    clock = FakeClock()
-    adapter = scripted(503, clock=clock, strategy=Patient())
-    with retry_options(deadline=10, clock=clock):
-        response = send(adapter)
-    assert (response.status_code, clock.sleeps) == (503, [])
-    assert retry_history(response).stop_reason is StopReason.DEADLINE
-
-
 @pytest.mark.parametrize("seconds", [0, -1, float("inf"), "10", True])
 @pytest.mark.parametrize("option", ["operation_timeout", "operation_attempt_timeout", "deadline"])
 def test_a_bound_is_a_number_above_0(option: str, seconds: Any) -> None:
@@ -155,15 +132,6 @@ def test_a_bound_is_a_number_above_0(option: str, seconds: Any) -> None:
     make: Any = retry_options if option == "deadline" else scripted
     with pytest.raises(RetryConfigError, match=option):
         make(**{option: seconds})
-
-
-@pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit])
-def test_an_interrupted_attempt_leaves_no_deadline(raised: type[BaseException]) -> None:
-    """The thread's next operation has all its time."""
-    adapter = scripted(raised(), operation_timeout=5)
-    with pytest.raises(raised):
-        send(adapter)
-    assert this_thread.deadline is None
 
 
 @pytest.mark.parametrize("connecting", [False, True])
