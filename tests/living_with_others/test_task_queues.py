@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,15 @@ from tests.unit.features.redis.servers import RedisServer
 
 pytestmark = [pytest.mark.real_time, pytest.mark.untraced]
 PAGE = Path(__file__).resolve().parents[2] / "docs/howto/task-queues.md"
+
+
+@pytest.fixture(autouse=True)
+def _usual_signals() -> Iterator[None]:
+    """Undo what a worker of RQ sets: processes that later tests start, and end by SIGTERM, would inherit it."""
+    before = [(number, signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM)]
+    yield
+    for number, handler in before:
+        signal.signal(number, handler)
 
 
 @pytest.fixture(scope="module")
