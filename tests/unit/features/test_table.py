@@ -1,15 +1,21 @@
-"""The table of features: what is left where one was deleted says so, and nothing else fails."""
+"""The heart without a feature: what was deleted is named, and a hook that nobody overrides costs nothing."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
+import requests
 
-from requests_smithy_retry import RetryConfigError, StandardRetryStrategy
+from requests_smithy_retry import RetryConfig, RetryConfigError, StandardRetryStrategy, mount, retry_options
+from requests_smithy_retry.config.options import UNSET
+from requests_smithy_retry.core.port import HOOKS, Feature, heard_by, hooked
+from requests_smithy_retry.adapter import WithoutMaxRetries
 from requests_smithy_retry.features.table import found
+from requests_smithy_retry.testing import FaultServer, Reply
 from tests.support import scripted, send
 
 FEATURES = ("rate_limits", "resume", "renewal", "addresses", "redis", "telemetry")
@@ -66,3 +72,87 @@ def test_a_strategy_by_hand_needs_no_feature_of_the_adapter(delete: Callable[[st
     for name in ("resume", "renewal", "addresses"):
         delete(f"features.{name}")
     assert StandardRetryStrategy().acquire_initial_retry_token().retry_count == 0
+
+
+NOBODY: Any = None
+
+
+@pytest.mark.parametrize("name", HOOKS)
+def test_a_hook_that_is_not_overridden_is_not_called(name: str) -> None:
+    """It costs nothing."""
+    assert () == hooked([Feature()], name)
+
+
+def test_a_feature_adds_nothing_of_itself() -> None:
+    """No classifier, no hint, no gate, no mend."""
+    feature = Feature()
+    said = feature.hint(NOBODY, NOBODY), feature.gate(NOBODY, NOBODY), feature.remedy(NOBODY)
+    assert ((), (None, None, None)) == (feature.classifiers(NOBODY), said)
+    assert 3.0 == feature.wait(NOBODY, 3.0, 0.0, "")
+
+
+class Hears(Feature):
+    """A feature that takes in responses."""
+
+    def __init__(self, *fields: str) -> None:
+        self.hears = frozenset(fields) if fields else None
+
+    def received(self, *of: Any) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("features", "expected"),
+    [
+        ([], frozenset()),
+        ([Feature()], frozenset()),
+        ([Hears("etag"), Feature(), Hears("date")], {"etag", "date"}),
+        ([Hears("etag"), Hears()], None),
+    ],
+)
+def test_the_fields_that_features_hear_of_are_those_of_all(features: list[Feature], expected: Any) -> None:
+    """One that takes in each response has the others asked of each, too."""
+    assert expected == heard_by(features, "received")
+
+
+class Part:
+    """Kept of a scope."""
+
+    def forget(self, now: float) -> None: ...
+
+
+ETAG = Reply(200, {"ETag": "1"})
+
+
+@pytest.mark.parametrize(
+    ("hears", "reply", "options", "kept", "is_told"),
+    [
+        ({"etag"}, Reply(200), None, {}, False),
+        ({"etag"}, ETAG, None, {}, True),
+        ({"e"}, ETAG, None, {}, False),
+        (None, Reply(200), None, {}, True),
+        ({"etag"}, Reply(200), {"max_attempts": 2}, {}, True),
+        ({"etag"}, Reply(200), None, {"part": Part()}, True),
+    ],
+)
+def test_features_are_told_of_responses_that_may_concern_them(
+    hears: Any, reply: Reply, options: Any, kept: dict[str, Any], is_told: bool
+) -> None:
+    """Of those with a field that one hears of, in a block of options, and where something is kept of the scope."""
+    told: list[Any] = []
+    with FaultServer([reply]) as server, requests.Session() as client:
+        adapter = mount(client).get_adapter(server.url)
+        adapter.plan = adapter.plan._replace(received=(lambda *of: told.append(of),), hears=hears)
+        adapter.plan.scopes.get(adapter.scope_of(requests.Request("GET", server.url).prepare())).parts.update(kept)
+        with retry_options(**options) if options else nullcontext():
+            client.get(server.url)
+    assert is_told == bool(told)
+
+
+def test_a_driver_knows_no_retry_of_urllib3() -> None:
+    """Where the feature of ``max_retries`` was deleted, the argument is refused, and nothing is shown."""
+    driver, config = object.__new__(WithoutMaxRetries), RetryConfig()
+    driver.plan = NOBODY
+    assert (config, None) == driver._with_max_retries(config, UNSET, None, {})
+    assert (None, {}) == (driver._plan_now(), driver._policy())
+    with pytest.raises(RetryConfigError, match="max_attempts is allowed in its place"):
+        driver._with_max_retries(config, 3, None, {})

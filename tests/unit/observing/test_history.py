@@ -18,20 +18,31 @@ from hypothesis import strategies as st
 
 from requests_smithy_retry import (
     AfterAttempt,
+    AttemptRecord,
+    ObservedOperation,
     RetryAction,
     RetryAdapter,
     RetryHistory,
     StopReason,
+    SystemClock,
     TokenBucket,
+    Vote,
     classifier,
     retry_history,
 )
-from requests_smithy_retry.classifiers.fold import Vote
-from requests_smithy_retry.clock import SYSTEM_CLOCK
-from requests_smithy_retry.observing.events import ObservedOperation
-from requests_smithy_retry.observing.history import AttemptRecord, attach
 from requests_smithy_retry.testing import FakeClock
-from tests.support import URL, Reply, pool_timeout, prepare, read_timeout, reset_error, scripted, send, session_with
+from tests.support import (
+    URL,
+    Reply,
+    ScriptedAdapter,
+    pool_timeout,
+    prepare,
+    read_timeout,
+    reset_error,
+    scripted,
+    send,
+    session_with,
+)
 
 
 @pytest.mark.parametrize("script", [[404], [503, 503, 503], [200]])
@@ -117,21 +128,26 @@ def test_how_long_a_first_try_success_took_is_what_the_session_measured(elapsed,
 
 def test_a_first_try_success_that_another_adapter_took_for_its_own_has_a_history():
     """A response of an adapter that wraps ours has its history by the machine's clock and the URL."""
-    response = send(scripted(200, clock=SYSTEM_CLOCK, scope=lambda request: "mine", max_attempts=4))
+    response = send(scripted(200, clock=SystemClock(), scope=lambda request: "mine", max_attempts=4))
     response.connection = requests.adapters.HTTPAdapter()
     history = retry_history(response)
     assert ("https://api.example.com:443", None) == (history.scope, history.max_attempts)
-    assert SYSTEM_CLOCK.wall() - 60 < history.attempts[0].started <= SYSTEM_CLOCK.wall()
+    assert SystemClock().wall() - 60 < history.attempts[0].started <= SystemClock().wall()
 
 
 def test_what_a_cache_hands_out_again_does_not_grow():
     """A response that gets a record each time is pickled as one that got it once."""
-    response = send(scripted(503, 200))
-    history = retry_history(response)
-    before = len(pickle.dumps(response))
-    for _ in range(3):
-        attach(response, history)
-    assert before == len(pickle.dumps(response))
+
+    class Cache(ScriptedAdapter):
+        kept = None
+
+        def build_response(self, *arguments):
+            self.kept = self.kept or super().build_response(*arguments)
+            return self.kept
+
+    adapter = Cache(script=[404] * 4)
+    first, *others = [len(pickle.dumps(send(adapter))) for _ in range(4)]
+    assert [first] * 3 == others
 
 
 def test_what_did_not_come_from_an_adapter_has_none():
@@ -387,11 +403,8 @@ def test_any_story_can_be_told(script: list[int]) -> None:
 
 
 def test_a_stand_in_that_has_every_attribute_has_no_record() -> None:
-    """A test's mock of a response, say; and it can be given one."""
-    stand_in = Mock(status_code=503)
-    assert retry_history(stand_in) is None
-    attach(stand_in, made := RetryHistory("scope", (), StopReason.SUCCESS, "why"))
-    assert retry_history(stand_in) is made
+    """A test's mock of a response, say."""
+    assert retry_history(Mock(status_code=503)) is None
 
 
 LOST = [reset_error, read_timeout, lambda: 500, lambda: 503, lambda: 504]

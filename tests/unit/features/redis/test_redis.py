@@ -16,9 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from requests_smithy_retry import RetryQuota, TokenBucket, TokenBucketSnapshot
-from requests_smithy_retry.clock import SYSTEM_CLOCK
-from requests_smithy_retry.features import redis as redis_module
+from requests_smithy_retry import RetryQuota, SystemClock, TokenBucket, TokenBucketSnapshot
 from requests_smithy_retry.features.redis import SCRIPT, RedisQuota, RedisTokenBucket
 
 from .servers import RedisCluster, RedisServer
@@ -44,18 +42,18 @@ def level(server: RedisServer) -> float | None:
 
 def becomes(condition: Callable[[], object]) -> bool:
     """Return True if a condition comes true within a minute."""
-    end = SYSTEM_CLOCK.now() + 60
+    end = SystemClock().now() + 60
     while not condition():
-        if SYSTEM_CLOCK.now() > end:
+        if SystemClock().now() > end:
             return False
-        SYSTEM_CLOCK.sleep(0.01)
+        SystemClock().sleep(0.01)
     return True
 
 
 @pytest.fixture
 def _asks_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that failed is asked again at once."""
-    monkeypatch.setattr(redis_module, "PAUSE", 0.02)
+    monkeypatch.setattr("requests_smithy_retry.features.redis.PAUSE", 0.02)
 
 
 class TestTheScript:
@@ -150,7 +148,7 @@ class TestFailures:
             while not stop.is_set():
                 bucket.acquire(1)
                 bucket.release(1)
-                SYSTEM_CLOCK.sleep(0.001)
+                SystemClock().sleep(0.001)
 
         with ThreadPoolExecutor(8) as pool:
             futures = [pool.submit(load) for _ in range(8)]

@@ -9,8 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from requests_smithy_retry.clock import SYSTEM_CLOCK
-from requests_smithy_retry.features import redis as redis_module
+from requests_smithy_retry import SystemClock
 from requests_smithy_retry.features.redis import PAUSE, Ask, RedisQuota, RedisTokenBucket
 from requests_smithy_retry.testing import FakeClock
 
@@ -55,7 +54,7 @@ def becomes(condition: Callable[[], object]) -> bool:
     for _ in range(6000):
         if condition():
             return True
-        SYSTEM_CLOCK.sleep(0.01)
+        SystemClock().sleep(0.01)
     return False
 
 
@@ -162,7 +161,7 @@ def test_an_interrupt_goes_through_and_what_was_granted_comes_back(
                 super().wait(timeout)
             raise Interrupted
 
-    monkeypatch.setattr(redis_module, "Ask", lambda *words: Ask(*words, Interrupting()))
+    monkeypatch.setattr("requests_smithy_retry.features.redis.Ask", lambda *words: Ask(*words, Interrupting()))
     for Interrupting.waits in (True, False):
         with pytest.raises(Interrupted):
             bucket.acquire(14)
@@ -174,7 +173,7 @@ def test_the_thread_ends_when_nobody_asks(
     bucket: RedisTokenBucket, client: Dictionary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next question starts another one, so a quota that is dropped leaves no thread behind."""
-    monkeypatch.setattr(redis_module, "IDLE", 0.01)
+    monkeypatch.setattr("requests_smithy_retry.features.redis.IDLE", 0.01)
     for _ in range(2):
         assert bucket.acquire(1)
         assert becomes(lambda: bucket.quota._thread is None)
