@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import requests
@@ -23,6 +24,7 @@ __all__ = [
     "LEFT",
     "URL",
     "Chunks",
+    "Guide",
     "ReIterable",
     "Reply",
     "Rows",
@@ -115,6 +117,44 @@ def read_timeout() -> requests.exceptions.ReadTimeout:
 def pool_timeout() -> requests.exceptions.ConnectionError:
     """No connection was free in time, so nothing was written."""
     return requests.exceptions.ConnectionError(urllib3.exceptions.EmptyPoolError(None, "full"))  # type: ignore[arg-type]
+
+
+class Guide:
+    """A strategy as in the Smithy guide, which knows only the attributes of errors; its tokens are its own.
+
+    :param refusals: what it raises when asked for a retry, in turn; None: it gives one, KeyError: it raises what it was
+        shown.
+    :param first: what it raises in place of the first token, or the seconds that this one has to wait.
+    """
+
+    def __init__(self, *refusals: Exception | None, delay: Any = 0.0, first: Any = None) -> None:
+        self.refusals = list(refusals)
+        self.delay = delay
+        self.first = first
+        self.shown: list[Any] = []
+        self.seen: list[Any] = []
+
+    def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any:
+        if isinstance(self.first, Exception):
+            raise self.first
+        self.seen.append(token_scope)
+        return SimpleNamespace(retry_count=0, retry_delay=self.first)
+
+    def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Any) -> Any:
+        self.shown.append(error)
+        self.seen.append((error.is_retry_safe, getattr(error, "fault", None)))
+        refusal = self.refusals.pop(0) if self.refusals else None
+        if isinstance(refusal, KeyError):
+            raise error
+        if refusal is not None:
+            raise refusal
+        return SimpleNamespace(retry_count=token_to_renew.retry_count + 1, retry_delay=self.delay)
+
+    def record_success(self, *, token: Any) -> None:
+        self.seen.append(token.retry_count)
+
+    def __repr__(self) -> str:
+        return "<Guide>"
 
 
 class ReIterable:

@@ -21,7 +21,7 @@ from requests_smithy_retry import (
     classifier,
     mount,
 )
-from tests.support import ScriptedAdapter, prepare, reset_error, scripted, send, session_with
+from tests.support import Guide, ScriptedAdapter, prepare, reset_error, scripted, send, session_with
 
 WAYS = {"copy": copy.copy, "deepcopy": copy.deepcopy, "pickle": lambda item: pickle.loads(pickle.dumps(item))}
 every_protocol = pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
@@ -194,13 +194,7 @@ def test_a_copy_without_a_quota_has_none(duplicate):
 
 def test_a_foreign_strategy_is_copied_by_its_own_rules():
     """A shallow copy shares a foreign strategy, a deep one has another."""
-
-    class Foreign:
-        def acquire_initial_retry_token(self, *, token_scope=None): ...
-        def refresh_retry_token_for_retry(self, *, token_to_renew, error): ...
-        def record_success(self, *, token): ...
-
-    adapter = RetryAdapter(strategy=Foreign())
+    adapter = RetryAdapter(strategy=Guide())
     assert copy.copy(adapter).strategy is adapter.strategy
     assert copy.deepcopy(adapter).strategy is not adapter.strategy
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -31,48 +30,10 @@ from requests_smithy_retry import (
     retry_options,
 )
 from requests_smithy_retry.testing import FakeClock
-from tests.support import ScriptedAdapter, reset_error, scripted, send
+from tests.support import Guide, ScriptedAdapter, reset_error, scripted, send
 
 SCOPE = "https://api.example.com:443"
 NO, TRANSIENT = RetryAction.no_action_indicated(), RetryAction.transient_error()
-
-
-class Guide:
-    """A strategy as in the Smithy guide, which knows only the attributes of errors; its tokens are its own.
-
-    :param refusals: what it raises when asked for a retry, in turn; None: it gives one, KeyError: it raises what it was
-        shown.
-    :param first: what it raises in place of the first token, or the seconds that this one has to wait.
-    """
-
-    def __init__(self, *refusals: Exception | None, delay: Any = 0.0, first: Any = None) -> None:
-        self.refusals = list(refusals)
-        self.delay = delay
-        self.first = first
-        self.shown: list[Any] = []
-        self.seen: list[Any] = []
-
-    def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any:
-        if isinstance(self.first, Exception):
-            raise self.first
-        self.seen.append(token_scope)
-        return SimpleNamespace(retry_count=0, retry_delay=self.first)
-
-    def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Any) -> Any:
-        self.shown.append(error)
-        self.seen.append((error.is_retry_safe, getattr(error, "fault", None)))
-        refusal = self.refusals.pop(0) if self.refusals else None
-        if isinstance(refusal, KeyError):
-            raise error
-        if refusal is not None:
-            raise refusal
-        return SimpleNamespace(retry_count=token_to_renew.retry_count + 1, retry_delay=self.delay)
-
-    def record_success(self, *, token: Any) -> None:
-        self.seen.append(token.retry_count)
-
-    def __repr__(self) -> str:
-        return "<Guide>"
 
 
 def ended(adapter: ScriptedAdapter, method: str = "GET", **given: Any) -> Any:
@@ -135,6 +96,9 @@ def test_an_adapters_own_scopes_hold_for_first_try_successes() -> None:
 # What it is not asked
 
 
+APPLIED = "POST is not idempotent and the server may have applied it"
+
+
 @pytest.mark.parametrize(
     ("action", "method", "step", "stop_reason", "words"),
     [
@@ -145,7 +109,14 @@ def test_an_adapters_own_scopes_hold_for_first_try_successes() -> None:
             "POST",
             503,
             StopReason.NOT_RESENDABLE,
-            "POST is not idempotent and the server may have applied it",
+            APPLIED,
+        ),
+        (
+            TRANSIENT,
+            "POST",
+            200,
+            StopReason.NOT_RESENDABLE,
+            APPLIED,
         ),
         (NO, "PUT", 503, StopReason.BODY_NOT_REPLAYABLE, "the body cannot be replayed: some of it was read"),
         (NO, "GET", rex.InvalidURL(), StopReason.REQUEST_FAULT, StopReason.REQUEST_FAULT.value),

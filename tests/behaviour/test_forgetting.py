@@ -32,7 +32,7 @@ from requests_smithy_retry.testing import (
     forget_everything,
     scripted,
 )
-from tests.support import send
+from tests.support import Guide, send
 
 USED_UP = ScriptedReply(200, {"RateLimit-Limit": "10", "RateLimit-Remaining": "0", "RateLimit-Reset": "30"})
 WAYS: dict[str, Callable[[RetryAdapter], object]] = {
@@ -112,21 +112,11 @@ def test_a_strategy_of_ones_own_may_forget_as_well() -> None:
     """A strategy's own ``forget`` is called; one that has none is left alone."""
     calls: list[int] = []
 
-    class Own:
-        def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any:
-            raise AssertionError
-
-        def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Exception) -> Any:
-            raise AssertionError
-
-        def record_success(self, *, token: Any) -> None:
-            raise AssertionError
-
-    class Forgetful(Own):
+    class Forgetful(Guide):
         def forget(self) -> None:
             calls.append(1)
 
-    adapters = [RetryAdapter(strategy=Own()), RetryAdapter(strategy=Forgetful())]
+    adapters = [RetryAdapter(strategy=Guide()), RetryAdapter(strategy=Forgetful())]
     forget_everything()
     assert (2, [1]) == (len(adapters), calls)
 

@@ -229,20 +229,9 @@ def test_no_retry_is_told_of_that_is_not_made(caplog: pytest.LogCaptureFixture) 
 
 def test_a_strategy_of_the_program_is_bounded_as_well() -> None:
     """Its first wait, and those between its attempts."""
-
-    class Strategy(SimpleRetryStrategy):
-        first = 0.0
-
-        def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any:
-            token = super().acquire_initial_retry_token(token_scope=token_scope)
-            object.__setattr__(token, "retry_delay", self.first)
-            return token
-
-    strategy = Strategy()
-    error = ended(testing.scripted(BUSY, strategy=strategy, max_wait=2))
+    error = ended(testing.scripted(503, strategy=support.Guide(delay=30), max_wait=2))
     assert (30, 1) == (error.seconds, len(retry_history(error).attempts))
-    strategy.first = 5.0
-    error = ended(testing.scripted(BUSY, strategy=strategy, max_wait=2))
+    error = ended(testing.scripted(strategy=support.Guide(first=5.0), max_wait=2))
     assert (5, 0) == (error.seconds, len(retry_history(error).attempts))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import traceback
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,34 +22,23 @@ from requests_smithy_retry import (
     retry_options,
 )
 from requests_smithy_retry.testing import CutBody, FakeClock, FaultServer, Reply, refusing_port
+from tests.support import Guide, ScriptedAdapter, prepare, reset_error, scripted, send, session_with
 from tests.support import Reply as Scripted
-from tests.support import ScriptedAdapter, prepare, reset_error, scripted, send, session_with
 from tests.unit.wire.support import nothing_left
 
 LONG = b"x" * 300_000
 
 
-class Late:
-    """A foreign strategy whose first attempt is to wait, and which retries nothing."""
-
-    def __init__(self, delay: float = 0.0) -> None:
-        self.delay = delay
-
-    def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any:
-        return SimpleNamespace(retry_count=0, retry_delay=self.delay)
-
-    def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Exception) -> Any:
-        raise RetryError("no", stop_reason=StopReason.NOT_RETRYABLE)
-
-    def record_success(self, *, token: Any) -> None:
-        """Do nothing."""
+def late(wait: float = 0.0) -> Guide:
+    """A strategy whose first attempt is to wait, and which retries nothing."""
+    return Guide(*[RetryError("no", stop_reason=StopReason.NOT_RETRYABLE)] * 2, first=wait)
 
 
 @pytest.mark.parametrize(("wait", "time"), [(10, 5), (0.5, 0.4), (0.5, 0.5)])
 def test_a_first_wait_past_the_deadline_is_not_made(wait: float, time: float) -> None:
     """The attempt is made at once, and it is the only one."""
     clock = FakeClock()
-    response = send(scripted(503, clock=clock, strategy=Late(wait), operation_timeout=time))
+    response = send(scripted(503, clock=clock, strategy=late(wait), operation_timeout=time))
     assert (response.status_code, clock.sleeps) == (503, [])
     assert retry_history(response).stop_reason is StopReason.DEADLINE
 
@@ -203,7 +191,7 @@ def test_a_classifiers_bug_comes_through(step: Any) -> None:
 def test_a_late_cut_is_a_failure_for_a_foreign_strategy_too() -> None:
     """A foreign token cannot be put back, so the strategy is asked about the exception with that same token."""
     cut = CutBody(Reply(400, body=b"x" * 300_000), at=200_000)
-    with nothing_left(), FaultServer([cut]) as server, session_with(RetryAdapter(strategy=Late())) as made:
+    with nothing_left(), FaultServer([cut]) as server, session_with(RetryAdapter(strategy=late())) as made:
         with pytest.raises(requests.RequestException) as caught:
             made.get(server.url, timeout=60)
         assert retry_history(caught.value).attempts[0].error is not None
@@ -256,17 +244,19 @@ def test_after_a_late_cut_a_post_is_not_sent_again() -> None:
     assert retry_history(caught.value).stop_reason is StopReason.NOT_RESENDABLE
 
 
-class Again(Late):
-    """A foreign strategy that retries after a second, whatever the deadline, and keeps what it was asked about."""
+class Again(Guide):
+    """Retries after a second, whatever the deadline, and keeps what it was asked about."""
 
     def __init__(self, **token: Any) -> None:
-        super().__init__()
+        super().__init__(delay=1.0)
         self.token = token
         self.contexts: list[Any] = []
 
     def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Any) -> Any:
         self.contexts.append(error.retry_context)
-        return SimpleNamespace(retry_count=1, retry_delay=1.0, **self.token)
+        token = super().refresh_retry_token_for_retry(token_to_renew=token_to_renew, error=error)
+        vars(token).update(self.token)
+        return token
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from requests_smithy_retry.policy import (
     retry,
 )
 from requests_smithy_retry.testing import FakeClock
+from tests.support import Guide
 from tests.unit.classifiers.test_modeled import Info
 
 AGAIN = RetryDirective.RetryError(RetryErrorType.ServerSide)
@@ -232,33 +233,13 @@ def test_max_time_holds_for_a_strategy_that_knows_no_deadline() -> None:
     assert clock.sleeps == []
 
 
-class Unbounded:
-    """A foreign strategy that always allows one more attempt, in ten seconds."""
+class Unbounded(Guide):
+    """A strategy of the program's that always allows one more attempt, in ten seconds."""
 
     max_attempts = 3
-    refuses_first = False
 
-    def __init__(self) -> None:
-        self.errors: list[Any] = []
-
-    def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any:
-        if self.refuses_first:
-            raise RetryError("not today")
-        return Token(0.0)
-
-    def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Any) -> Any:
-        self.errors.append(error)
-        return Token(10.0)
-
-    def record_success(self, *, token: Any) -> None:
-        return None
-
-
-class Token:
-    retry_count = 0
-
-    def __init__(self, retry_delay: float) -> None:
-        self.retry_delay = retry_delay
+    def __init__(self, first: Any = 0.0) -> None:
+        super().__init__(delay=10.0, first=first)
 
 
 def test_a_foreign_strategy_is_told_in_the_words_of_error_retry_info() -> None:
@@ -266,7 +247,7 @@ def test_a_foreign_strategy_is_told_in_the_words_of_error_retry_info() -> None:
     strategy, clock = Unbounded(), FakeClock()
     policy = Until("done", RetryDirective.RetryError(RetryErrorType.Throttling))
     assert retry(policy, block_of(Info(None, 7), "done"), strategy=strategy, clock=clock) == "done"
-    (error,) = strategy.errors
+    (error,) = strategy.shown
     told = (error.is_retry_safe, error.is_throttling_error, error.is_timeout_error, error.retry_after, error.fault)
     assert told == (True, True, False, 7, "server")
     client = DirectedError(RetryErrorType.ClientSide, None, None)
@@ -310,8 +291,7 @@ def test_what_the_token_does_to_the_quota() -> None:
 @pytest.mark.parametrize("ending", ["done", "pending"])
 def test_without_a_first_token_there_is_one_try(ending: str) -> None:
     """Without a first token the block is tried once, whether the policy accepts its result or not."""
-    strategy = Unbounded()
-    strategy.refuses_first = True
+    strategy = Unbounded(RetryError("not today"))
     if ending == "done":
         assert retry(Until("done"), block_of("done"), strategy=strategy, clock=FakeClock()) == "done"
         return

@@ -10,6 +10,7 @@ import requests
 
 from requests_smithy_retry import RetrySummary, StandardRetryStrategy, mount, retry_summary
 from requests_smithy_retry.testing import FakeClock, ScriptedReply, forget_everything, scripted
+from tests.support import Guide
 
 URL = "https://api.example.com/things"
 
@@ -126,17 +127,7 @@ def test_a_test_begins_with_an_empty_summary() -> None:
 
 def test_an_operation_of_a_strategy_of_the_programs_own_counts() -> None:
     """Its adapter counts by itself."""
-
-    class Never:
-        def acquire_initial_retry_token(self, *, token_scope: Any = None) -> Any:
-            return type("Token", (), {"retry_delay": 0.0, "retry_count": 0})()
-
-        def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Exception) -> Any:
-            raise error
-
-        def record_success(self, *, token: Any) -> None: ...
-
-    session = session_of(200, strategy=Never())
+    session = session_of(200, strategy=Guide())
     session.get(URL)
     assert 1 == retry_summary(session).operations
 

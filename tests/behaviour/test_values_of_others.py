@@ -32,32 +32,10 @@ from requests_smithy_retry.policy import (
     retry,
 )
 from requests_smithy_retry.testing import FakeClock, scripted
+from tests.support import Guide
 
 
-class Token:
-    """The least that a token is."""
-
-    def __init__(self, retry_delay: Any = 0.0) -> None:
-        self.retry_delay = retry_delay
-
-
-class Foreign:
-    """A strategy with the three methods alone, and one retry."""
-
-    def __init__(self, delay: Any = 0.0) -> None:
-        self.delay = delay
-
-    def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Token:
-        return Token()
-
-    def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Exception) -> Token:
-        return Token(self.delay)
-
-    def record_success(self, *, token: Any) -> None:
-        pass
-
-
-class PermitOfNever(Foreign):
+class PermitOfNever(Guide):
     """A foreign strategy whose limiter never gives a permit, and does not look at the deadline."""
 
     class Wait:
@@ -93,7 +71,7 @@ class Undelayed(SimpleRetryStrategy):
         return dataclasses.replace(super().refresh_retry_token_for_retry(**told), retry_delay=None)
 
 
-@pytest.mark.parametrize("strategy", [Foreign(None), Undelayed()], ids=["foreign", "subclass"])
+@pytest.mark.parametrize("strategy", [Guide(delay=None), Undelayed()], ids=["foreign", "subclass"])
 def test_a_retry_without_a_delay_is_one_after_no_wait_to_everybody(strategy: Any) -> None:
     """The clock, listeners, the history, and a loop by hand take a `retry_delay` of None for 0 s."""
     told: list[RetryScheduled] = []
@@ -111,8 +89,8 @@ def test_a_retry_without_a_delay_is_one_after_no_wait_to_everybody(strategy: Any
 @pytest.mark.parametrize("delay", [math.nan, math.inf, "3", object()])
 def test_a_foreign_delay_that_is_no_number_of_seconds_is_named(delay: Any) -> None:
     """A delay that cannot be slept is an error that names the strategy and the value, not a wait without end."""
-    adapter = scripted(503, 200, strategy=Foreign(delay))
-    with pytest.raises((TypeError, ValueError), match=r"retry_delay.*Foreign"):
+    adapter = scripted(503, 200, strategy=Guide(delay=delay))
+    with pytest.raises((TypeError, ValueError), match=r"retry_delay.*Guide"):
         get(adapter)
 
 

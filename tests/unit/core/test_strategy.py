@@ -138,10 +138,11 @@ def test_what_is_not_to_be_retried(error, reason):
 
 
 def test_an_error_that_carries_a_response_is_judged_by_it():
-    """As those of ``raise_for_status`` do, read or not."""
+    """As those of ``raise_for_status`` do, read or not; its hint counts."""
     of = strategy()
-    token = refresh(of, of.acquire_initial_retry_token(), requests.HTTPError(response=response(503)))
-    assert 1 == token.retry_count
+    error = requests.HTTPError(response=response(503, **{"Retry-After": "7"}))
+    token = refresh(of, of.acquire_initial_retry_token(), error)
+    assert (1, 7) == (token.retry_count, token.retry_delay)
     assert StopReason.NOT_RETRYABLE is refusal(of, token, requests.HTTPError(response=response(404))).stop_reason
 
 

@@ -12,14 +12,13 @@ from urllib3.util.retry import Retry
 from requests_smithy_retry import (
     RetryAdapter,
     RetryConfigWarning,
-    RetryError,
     SimpleRetryStrategy,
-    StopReason,
     install,
     uninstall,
 )
 from requests_smithy_retry.features.everywhere.installation import Told, install_later
 from requests_smithy_retry.testing import FaultServer, Reply
+from tests.support import Guide
 
 PLAIN = requests.Session.__init__
 install_module = sys.modules["requests_smithy_retry.features.everywhere.installation"]
@@ -34,18 +33,6 @@ def _restore():
 
 def adapters(session):
     return [type(session.get_adapter(url)) for url in ("http://x", "https://x")]
-
-
-class Foreign:
-    """A foreign strategy that allows one attempt."""
-
-    def acquire_initial_retry_token(self, *, token_scope=None):
-        return SimpleRetryStrategy().acquire_initial_retry_token(token_scope=token_scope)
-
-    def refresh_retry_token_for_retry(self, *, token_to_renew, error):
-        raise RetryError("no", stop_reason=StopReason.STRATEGY_REFUSED)
-
-    def record_success(self, *, token): ...
 
 
 class Own(requests.Session):
@@ -129,7 +116,7 @@ def test_somebody_elses_wrapper_is_not_torn_out():
     ("value", "total"),
     [(5, 5), (0, 0), (False, 0), (None, 3), (Retry(4), 4), (Retry.DEFAULT, 3), (Retry(7, read=2), 7)],
 )
-@pytest.mark.parametrize("installed", [{}, {"strategy": SimpleRetryStrategy()}, {"strategy": Foreign()}])
+@pytest.mark.parametrize("installed", [{}, {"strategy": SimpleRetryStrategy()}, {"strategy": Guide()}])
 def test_an_assigned_max_retries_is_the_sessions_own(value, total, installed):
     """Any value that HTTPAdapter takes holds for this session, which then has a strategy of its own."""
     shared = install(**installed).strategy

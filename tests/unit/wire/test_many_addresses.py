@@ -27,6 +27,7 @@ from requests_smithy_retry.wire import connect as connect_module
 from requests_smithy_retry.wire.pools import prepare, preparing, use_our_pools
 from requests_smithy_retry.wire.state import Peer
 from tests.faults import CloseAfterRequest, FaultServer, Reply, ResetAfterRequest, Stall, hanging_port, refusing_port
+from tests.support import Guide
 
 from .support import resolving, session
 
@@ -237,24 +238,11 @@ def test_the_sessions_of_an_installation_share_one_memory(servers: Any) -> None:
     assert [1, 2] == counts(servers)
 
 
-class Plain:
-    """A strategy without a snapshot."""
-
-    def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any:
-        return SimpleNamespace(retry_delay=0.0, retry_count=0)
-
-    def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Exception) -> Any:
-        return SimpleNamespace(retry_delay=0.0, retry_count=1)
-
-    def record_success(self, *, token: Any) -> None:
-        """Do nothing."""
-
-
 def test_a_snapshot_shows_the_strategy_as_well() -> None:
     """The snapshot has the strategy's own, if the strategy gives one."""
     adapter = RetryAdapter()
     assert adapter.strategy.snapshot() == adapter.snapshot().strategy
-    assert RetryAdapter(strategy=Plain()).snapshot() == (None, ())
+    assert RetryAdapter(strategy=Guide()).snapshot() == (None, ())
 
 
 def test_while_retries_are_off_urllib3_connects(monkeypatch: pytest.MonkeyPatch, servers: Any) -> None:
