@@ -7,6 +7,7 @@ import dataclasses
 import inspect
 import itertools
 import sys
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -165,7 +166,7 @@ REFUSED: list[tuple[str, tuple[Any, ...], str]] = [
     ("jitter", ("equal", "decorrelated", "", 1, None), "one of 'full', 'none' is allowed"),
     ("mode", ("legacy", "simple", "", 1, None, b"standard"), "one of 'standard', 'adaptive' is allowed"),
     ("enabled", (0, 1, None, "true"), "True or False is allowed"),
-    ("timeout", (0, -1, True, "3", b"5", dict, MOST, *TOO_MUCH, *PAIRS), TIMES),
+    ("timeout", (0, -1, True, "3", b"5", dict, Decimal(5), MOST, *TOO_MUCH, *PAIRS), TIMES),
     ("pacing", ("on", ""), "one of 'announced', 'off' is allowed"),
     ("pacing", (None, 5, [DIALECT, "x"], iter([DIALECT])), PACING),
     ("allowed_methods", ("GET", b"GET", 1, iter(["GET"])), f"{METHODS}, or None for all methods, is allowed"),

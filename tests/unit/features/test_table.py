@@ -11,9 +11,9 @@ import pytest
 import requests
 
 from requests_smithy_retry import RetryConfig, RetryConfigError, StandardRetryStrategy, mount, retry_options
+from requests_smithy_retry.adapter import WithoutMaxRetries
 from requests_smithy_retry.config.options import UNSET
 from requests_smithy_retry.core.port import HOOKS, Feature, heard_by, hooked
-from requests_smithy_retry.adapter import WithoutMaxRetries
 from requests_smithy_retry.features.table import found
 from requests_smithy_retry.testing import FaultServer, Reply
 from tests.support import scripted, send

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from urllib3.exceptions import TimeoutStateError
 from urllib3.util import Timeout
 
-from requests_smithy_retry.wire.state import read_part, shrunk, timeout_of
+from requests_smithy_retry.wire.state import read_part, shrunk, this_thread, timeout_of
 
 SECONDS = st.floats(0.001, 1e6)
 
@@ -110,6 +110,7 @@ class Wrapped:
 
     def __init__(self, sock: socket.socket) -> None:
         self.socket = sock
+        self.settimeout = sock.settimeout
 
 
 def test_the_timeout_of_a_socket_is_found() -> None:
@@ -118,3 +119,4 @@ def test_the_timeout_of_a_socket_is_found() -> None:
         assert timeout_of(sock) is timeout_of(Wrapped(sock)) is None
         sock.settimeout(2.5)
         assert (timeout_of(sock), timeout_of(Wrapped(sock))) == (2.5, 2.5)
+        assert this_thread.bound(Wrapped(sock)) == 2.5  # to be restored
