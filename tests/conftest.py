@@ -72,8 +72,9 @@ def _nothing_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _warnings_are_logged() -> None:
-    """Undo what the workers of task queues do to the logging of the whole process."""
+    """Undo what the workers of task queues, and examples of pages, do to the logging of the whole process."""
     logging.getLogger().setLevel(logging.WARNING)
+    logging.getLogger("requests_smithy_retry").setLevel(logging.NOTSET)
 
 
 @pytest.fixture(autouse=True)

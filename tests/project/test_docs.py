@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,18 +29,8 @@ def blocks_of(page: Path) -> list[str]:
     return ["\n" * text[: match.start(2)].count("\n") + match[2] for match in BLOCK.finditer(text) if match[1] is None]
 
 
-@pytest.fixture
-def _own_log_level() -> Iterator[None]:
-    """Give the log its level back, which the example of a page sets."""
-    log = logging.getLogger("requests_smithy_retry")
-    level = log.level
-    yield
-    log.setLevel(level)
-
-
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page)], ids=lambda page: page.name)
 @pytest.mark.real_time
-@pytest.mark.usefixtures("_own_log_level")
 def test_every_block_of_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The examples of the documentation run as printed, against a loopback server or a mocked example.com."""
     monkeypatch.chdir(tmp_path)
