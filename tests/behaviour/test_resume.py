@@ -289,14 +289,20 @@ def test_a_rest_without_a_byte_is_a_failure(stream: bool) -> None:
     assert StopReason.MAX_ATTEMPTS is retry_history(error).stop_reason
 
 
+OLD, DATE = "Sun, 06 Nov 1994 08:48:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT"
+WEAK = "its ETag is weak or malformed"
+
+
 @pytest.mark.parametrize(
     ("headers", "why"),
     [
-        ({"ETag": 'W/"v1"'}, "its ETag is weak or malformed"),
+        *(({"ETag": tag}, WEAK) for tag in ('W/"v1"', "v1", '"a", "b"')),
+        ({"ETag": 'W/"v1"', "Last-Modified": OLD, "Date": DATE}, WEAK),
         ({"ETag": TAG, "Accept-Ranges": "none"}, "the server refuses ranges"),
-        ({"Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT"}, "the server sent no validator"),
+        ({"Last-Modified": OLD}, "the server sent no validator"),
+        ({"Last-Modified": "yesterday", "Date": DATE}, "the server sent no validator"),
         (
-            dict.fromkeys(("Date", "Last-Modified"), "Sun, 06 Nov 1994 08:49:37 GMT"),
+            {"Last-Modified": "Sun, 06 Nov 1994 08:48:38 GMT", "Date": DATE},
             "its Last-Modified is too young to be a strong validator",
         ),
     ],
@@ -308,6 +314,38 @@ def test_a_stream_that_may_not_go_on_says_why(headers: dict[str, str], why: str)
         error = error_of(lambda: made.get(server.url, stream=True, timeout=60).content)
     assert f"at byte 100000 of {len(BODY)}; not continued: {why}" in str(error)
     assert 1 == len(shelf.asked)
+
+
+@pytest.mark.parametrize(
+    ("method", "status", "headers"),
+    [
+        ("POST", 200, {"ETag": TAG}),
+        ("GET", 203, {"ETag": TAG}),
+        ("GET", 206, {"ETag": TAG, "Content-Range": "bytes 0-9/20"}),
+    ],
+)
+def test_only_the_answer_to_a_get_goes_on(method: str, status: int, headers: dict[str, str]) -> None:
+    """It has the whole, or a range that the caller asked for."""
+    with FaultServer(CutBody(Reply(status, headers, BODY), at=1000)) as server, session() as made:
+        error = error_of(lambda: made.request(method, server.url, stream=True, timeout=60).content)
+    assert isinstance(error, requests.exceptions.ChunkedEncodingError)
+    assert 1 == len(server.requests)
+
+
+@pytest.mark.parametrize("later", [OLD, DATE])
+def test_a_date_that_is_old_enough_is_a_strong_validator(later: str) -> None:
+    """A minute before the answer, the file cannot have changed twice within the second (RFC 9110 8.8.2.2)."""
+    head = {"Last-Modified": OLD, "Date": DATE}
+    shelf = Shelf(100_000, headers=head, rest=lambda _, reply: replace(reply, headers=moved(reply, later)))
+    with FaultServer(shelf) as server, session() as made:
+        error = error_of(lambda: made.get(server.url, stream=True, timeout=60).content)
+    assert (later == OLD) == (error is None)
+    assert "bytes=100000-" == shelf.asked[1]
+
+
+def moved(reply: Reply, date: str) -> list[tuple[str, str]]:
+    """The headers of a reply with another Last-Modified."""
+    return [(name, date if name == "Last-Modified" else value) for name, value in reply.headers]
 
 
 @pytest.mark.parametrize("how", ["adapter", "block", "environment", "disabled"])

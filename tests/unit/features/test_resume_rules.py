@@ -18,9 +18,6 @@ from requests_smithy_retry.features.resume.mending import as_failure, broken_off
 from requests_smithy_retry.features.resume.rules import Piece, Resumable, resumable
 from tests.support import prepare
 
-OLD, DATE = "Sun, 06 Nov 1994 08:48:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT"
-YOUNG = "Sun, 06 Nov 1994 08:48:38 GMT"
-
 
 def answer(status: int = 200, **headers: str) -> requests.Response:
     """A response with a head and nothing else."""
@@ -28,37 +25,6 @@ def answer(status: int = 200, **headers: str) -> requests.Response:
     response.status_code = status
     response.headers.update({name.replace("_", "-"): value for name, value in headers.items()})
     return response
-
-
-@pytest.mark.parametrize(
-    ("method", "status", "headers", "why"),
-    [
-        ("POST", 200, {"etag": '"v1"'}, "200 or 206 to a GET"),
-        ("HEAD", 200, {"etag": '"v1"'}, "200 or 206 to a GET"),
-        ("GET", 203, {"etag": '"v1"'}, "200 or 206 to a GET"),
-        ("GET", 200, {"etag": '"v1"', "accept_ranges": "none"}, "refuses ranges"),
-        ("GET", 200, {"etag": 'W/"v1"'}, "weak or malformed"),
-        ("GET", 200, {"etag": "v1"}, "weak or malformed"),
-        ("GET", 200, {"etag": '"a", "b"'}, "weak or malformed"),
-        ("GET", 200, {"etag": 'W/"v1"', "last_modified": OLD, "date": DATE}, "weak or malformed"),
-        ("GET", 200, {}, "no validator"),
-        ("GET", 200, {"last_modified": OLD}, "no validator"),
-        ("GET", 200, {"last_modified": "yesterday", "date": DATE}, "no validator"),
-        ("GET", 200, {"last_modified": YOUNG, "date": DATE}, "too young"),
-        ("GET", 206, {"etag": '"v1"', "content_range": "bytes 0-9/20"}, "not asked for"),
-    ],
-)
-def test_what_may_not_be_continued(method: str, status: int, headers: dict[str, str], why: str) -> None:
-    """A response that may not be continued has a phrase with the reason."""
-    found = resumable(prepare(method), answer(status, **headers))
-    assert isinstance(found, str)
-    assert why in found
-
-
-def test_a_date_that_is_old_enough_is_a_strong_validator() -> None:
-    """A minute before the answer, the file cannot have changed twice within the second (RFC 9110 8.8.2.2)."""
-    found = resumable(prepare("GET"), answer(last_modified=OLD, date=DATE, content_length="20"))
-    assert Resumable("last-modified", OLD, "", 0, 20, 20) == found
 
 
 @pytest.mark.parametrize(
@@ -163,13 +129,6 @@ def test_a_copy_of_a_watched_body_has_nothing() -> None:
     bare = WatchedBody.__new__(WatchedBody)
     with pytest.raises(AttributeError):
         bare.anything  # noqa: B018
-
-
-def test_a_date_is_held_to_as_an_entity_tag_is() -> None:
-    """Under a Last-Modified, the rest must have the same one, as with an entity tag."""
-    plan = Resumable("last-modified", OLD, "", 0, 20, 20)
-    assert Piece(20, 20) == plan.fit(answer(206, last_modified=OLD, content_range="bytes 7-19/20"), 7)
-    assert isinstance(plan.fit(answer(206, last_modified=DATE, content_range="bytes 7-19/20"), 7), str)
 
 
 def test_the_whole_again_fits_only_with_a_length() -> None:
