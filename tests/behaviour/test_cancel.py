@@ -6,14 +6,12 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 import requests
 
 from requests_smithy_retry import (
     RetryCancelled,
-    RetryConfigError,
     StopReason,
     TokenBucket,
     mount,
@@ -103,13 +101,6 @@ def test_an_event_that_is_not_set_changes_nothing() -> None:
 def test_it_is_an_exception_of_requests() -> None:
     """Programs that catch those catch it."""
     assert issubclass(RetryCancelled, requests.exceptions.RetryError)
-
-
-@pytest.mark.parametrize("value", [True, 1, "event", threading.Lock()])
-def test_anything_but_an_event_is_refused(value: Any) -> None:
-    """The error names the option, the value, where it came from and what is allowed."""
-    with pytest.raises(RetryConfigError, match=r"cancel=.*\(from retry_options\): a threading.Event is allowed"):
-        retry_options(cancel=value)
 
 
 @pytest.mark.real_time

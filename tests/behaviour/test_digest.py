@@ -120,15 +120,6 @@ def test_any_algorithm_of_hashlib_will_do(name: str) -> None:
         assert 200 == support.send(support.scripted(200)).status_code
 
 
-@pytest.mark.parametrize(
-    "value", ["sha256", "sha256:", "sha256:12", RIGHT[:-1] + "x", "crc:00", "shake_128:00", 5, b"x"]
-)
-def test_a_bad_value_is_refused(value: Any) -> None:
-    """With option, value, source, and what is allowed."""
-    with pytest.raises(RetryConfigError, match=r"digest=.* \(from retry_options\): an algorithm of hashlib, a colon"):
-        retry_options(digest=value)
-
-
 def test_a_body_that_cannot_be_hashed_fails() -> None:
     """One of a stand-in for urllib3's responses."""
 

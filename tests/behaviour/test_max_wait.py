@@ -12,8 +12,6 @@ import pytest
 import requests
 
 from requests_smithy_retry import (
-    RetryAdapter,
-    RetryConfigError,
     RetryLater,
     RetryListener,
     SimpleRetryStrategy,
@@ -239,15 +237,6 @@ def test_a_streamed_answer_is_closed() -> None:
     """Its short body is in the exception, for nobody reads the rest."""
     error = ended(support.scripted(BUSY, max_wait=2), stream=True)
     assert (429, b"") == (error.response.status_code, error.response.content)
-
-
-@pytest.mark.parametrize("value", [-1, "soon", float("inf"), True])
-def test_a_bad_value_is_refused(value: Any) -> None:
-    """By option and block, with what is allowed."""
-    with pytest.raises(RetryConfigError, match=r"max_wait=.*\(from code\): a finite number of seconds"):
-        RetryAdapter(max_wait=value)
-    with pytest.raises(RetryConfigError, match=r"max_wait=.*\(from retry_options\)"):
-        retry_options(max_wait=value)
 
 
 def cut_once() -> FaultServer:

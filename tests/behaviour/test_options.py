@@ -142,6 +142,7 @@ CLASSIFIERS = "a collection of classifiers is allowed"
 TELEMETRY = "a collection of 'log', 'otel' and 'prometheus' is allowed"
 LISTENERS = "a collection of listeners is allowed"
 EVENTS = "before_attempt, after_attempt, retry_scheduled, throttled, gave_up, succeeded, body_progress"
+HEADER = "a header's name, a pair of it and 'seconds' or 'date', or None is allowed"
 PACING = "'announced', 'off', a RateLimitDialect, or a collection of them is allowed"
 QUOTA = (
     "a finite number of tokens (0 or more), 'payoff', a redis://, rediss:// or unix:// URL (special characters "
@@ -163,6 +164,9 @@ REFUSED: list[tuple[str, tuple[Any, ...], str]] = [
     ("max_backoff", (-0.1, True, "1", None, *TOO_MUCH), "a finite number of seconds (0 or more) is allowed"),
     ("backoff", (-1, False, "none", ExponentialRetryBackoffStrategy, [1], *TOO_MUCH), BACKOFF),
     ("operation_timeout", (0, 0.0, -1, True, *TOO_MUCH), "a finite number of seconds above 0 or None is allowed"),
+    ("max_wait", (-1, "soon", True, *TOO_MUCH), "a finite number of seconds (0 or more) or None is allowed"),
+    ("validate", (True, 5, "ready", dict), "a function of a response, or None is allowed"),
+    ("deadline_header", ("", "X Y", 5, ("X-Y",), ("X-Y", "minutes"), ("", "date"), ("a", "date", "b")), HEADER),
     ("jitter", ("equal", "decorrelated", "", 1, None), "one of 'full', 'none' is allowed"),
     ("mode", ("legacy", "simple", "", 1, None, b"standard"), "one of 'standard', 'adaptive' is allowed"),
     ("enabled", (0, 1, None, "true"), "True or False is allowed"),

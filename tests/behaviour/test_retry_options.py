@@ -189,6 +189,9 @@ def test_other_options_are_refused(name, message) -> None:
     assert message == str(caught.value)
 
 
+DIGEST = "an algorithm of hashlib, a colon and all hexadecimal digits, as in 'sha256:9f86...',"
+
+
 @pytest.mark.parametrize(
     ("name", "value", "allowed"),
     [
@@ -200,6 +203,11 @@ def test_other_options_are_refused(name, message) -> None:
         ("enabled", 1, "True or False"),
         ("pacing", "on", "one of 'announced', 'off'"),
         ("deadline", 0, "a finite number of seconds above 0"),
+        ("max_wait", -1, "a finite number of seconds (0 or more)"),
+        ("validate", 5, "a function of a response, or None"),
+        *(("cancel", value, "a threading.Event") for value in (True, 1, "event", threading.Lock())),
+        *(("digest", value, DIGEST) for value in ("sha256", "sha256:", "sha256:12", 5, b"x", "crc:00", "shake_128:00")),
+        ("digest", "sha256:" + "0" * 63 + "x", DIGEST),
     ],
 )
 def test_bad_values_are_refused_at_once(name, value, allowed) -> None:
