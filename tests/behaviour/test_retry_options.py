@@ -12,9 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+import requests
 
 from requests_smithy_retry import RetryConfigError, classifier, only, retry_options
-from requests_smithy_retry.testing import FakeClock
+from requests_smithy_retry.testing import FakeClock, scripted
+from tests.support import URL
 
 TAKEN = (
     "max_attempts, classifiers, idempotent, long_poll, idempotency_key, enabled, deadline, patience, max_wait, cancel, "
@@ -238,3 +240,16 @@ def test_a_block_that_is_left_in_another_context_stays_in_force_where_it_was_ent
     contextvars.copy_context().run(next, generator)
     generator.close()
     assert most() is None
+
+
+def test_the_threads_of_a_pool_do_not_see_a_deadline() -> None:
+    """A task sees it if it is given a copy of the block's context; another one is sent after the deadline, too."""
+    adapter = scripted(200, 200)
+    request = requests.Request("GET", URL).prepare()
+    with ThreadPoolExecutor(1) as pool, retry_options(deadline=1, clock=adapter.clock):
+        adapter.clock.advance(2)
+        assert 200 == pool.submit(adapter.send, request).result().status_code
+        bounded = pool.submit(contextvars.copy_context().run, adapter.send, request)
+        with pytest.raises(requests.ConnectTimeout):
+            bounded.result()
+    assert 1 == len(adapter.sent)

@@ -1,0 +1,431 @@
+"""Listeners (contract 12): who is told and what of, what a listener may be, and what a bug of it does."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from typing import Any
+
+import pytest
+import requests
+
+import requests_smithy_retry
+from requests_smithy_retry import (
+    AfterAttempt,
+    BeforeAttempt,
+    BodyProgress,
+    GaveUp,
+    RetryAdapter,
+    RetryConfig,
+    RetryConfigError,
+    RetryError,
+    RetryListener,
+    RetryScheduled,
+    SdkHeaders,
+    StandardRetryStrategy,
+    StopReason,
+    Succeeded,
+    Throttled,
+    TokenBucket,
+    retry_history,
+    retry_options,
+)
+from requests_smithy_retry.testing import FakeClock, FaultServer, Reply
+from tests.support import prepare, scripted, send, session_with
+
+
+class Log(RetryListener):
+    """Writes down the names of events."""
+
+    def __init__(self) -> None:
+        self.events: list[Any] = []
+
+    def before_attempt(self, event: Any) -> None:
+        self.events.append(event)
+
+    after_attempt = retry_scheduled = throttled = gave_up = succeeded = before_attempt
+
+    @property
+    def names(self) -> list[str]:
+        return [type(event).__name__ for event in self.events]
+
+    def of(self, kind: str) -> list[Any]:
+        """The events of one name."""
+        return [event for event in self.events if type(event).__name__ == kind]
+
+
+class OnlyAfter:
+    """A listener of the program's own, with one method and no base."""
+
+    def __init__(self) -> None:
+        self.seen: list[int] = []
+
+    def after_attempt(self, event: Any) -> None:
+        self.seen.append(event.number)
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ((200,), ["BeforeAttempt", "AfterAttempt"]),
+        ((404,), ["BeforeAttempt", "AfterAttempt"]),
+        ((503, 200), ["BeforeAttempt", "AfterAttempt", "RetryScheduled", "BeforeAttempt", "AfterAttempt", "Succeeded"]),
+        (
+            (429, 503),
+            ["BeforeAttempt", "AfterAttempt", "Throttled", "RetryScheduled", "BeforeAttempt", "AfterAttempt", "GaveUp"],
+        ),
+    ],
+)
+def test_each_ending_has_its_events(script: tuple[int, ...], expected: list[str]) -> None:
+    """Every attempt has a before and an after; a retry, throttling, giving up and a mended operation are told."""
+    log = Log()
+    send(scripted(*script, listeners=[log], max_attempts=2))
+    assert expected == log.names
+
+
+def test_listeners_are_told_in_their_order() -> None:
+    """Two listeners hear the same event objects, the first one first."""
+    told: list[tuple[str, Any]] = []
+
+    class Named(RetryListener):
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def before_attempt(self, event: Any) -> None:
+            told.append((self.name, event))
+
+    send(scripted(200, listeners=[Named("a"), Named("b")]))
+    assert ["a", "b"] == [name for name, _ in told]
+    assert told[0][1] is told[1][1]
+
+
+class Failing(RetryListener):
+    """Fails once an attempt has ended."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def after_attempt(self, event: Any) -> None:
+        raise self.error
+
+
+@pytest.mark.parametrize("script", [(200,), (503,)])
+@pytest.mark.parametrize("error", [KeyError("first"), KeyboardInterrupt()])
+def test_who_heard_of_an_attempt_hears_of_its_end(script: tuple[int, ...], error: BaseException) -> None:
+    """A listener behind failing ones gets both events, and the caller gets the first one's exception."""
+    log = Log()
+    adapter = scripted(*script, listeners=[Failing(error), Failing(KeyError("second")), log])
+    with session_with(adapter) as session, pytest.raises(type(error)) as caught:
+        session.get("https://example.com")
+    assert (["BeforeAttempt", "AfterAttempt"], error) == (log.names, caught.value)
+    assert caught.value.__context__ is None
+
+
+def test_a_class_of_ones_own_will_do() -> None:
+    """A listener needs no base class and no method that it has no use for."""
+    only = OnlyAfter()
+    send(scripted(503, 200, listeners=[only]))
+    assert [1, 2] == only.seen
+
+
+class OnlyLater:
+    """Has no ear for a success at the first try."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, int]] = []
+
+    def retry_scheduled(self, event: Any) -> None:
+        self.told.append((type(event).__name__, event.number))
+
+    throttled = gave_up = succeeded = retry_scheduled
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ((200,), []),
+        ((503, 200), [("RetryScheduled", 1), ("Succeeded", 2)]),
+        ((429, 503), [("Throttled", 1), ("RetryScheduled", 1), ("GaveUp", 2)]),
+    ],
+)
+@pytest.mark.parametrize("options", [{}, {"operation_timeout": 60}])
+def test_a_listener_without_an_ear_for_attempts_hears_of_all_else(
+    script: tuple[int, ...], expected: list[tuple[str, int]], options: dict[str, Any]
+) -> None:
+    """A listener without methods for attempts gets no event before a failure, and the others as usual."""
+    listener = OnlyLater()
+    send(scripted(*script, listeners=[listener], max_attempts=2, **options))
+    assert expected == listener.told
+
+
+def test_what_is_not_overridden_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A method of the base class costs nothing."""
+    for name in [name for name in vars(RetryListener) if not name.startswith("_")]:
+        monkeypatch.setattr(getattr(RetryListener, name), "__code__", (lambda self, event, /: 1 / 0).__code__)
+    send(scripted(429, 503, listeners=[RetryListener()], max_attempts=2))
+    send(scripted(503, 200, listeners=[RetryListener()]))
+
+
+@pytest.mark.parametrize("value", [object(), None, RetryListener, "listener", 3])
+def test_what_hears_nothing_is_no_listener(value: object) -> None:
+    """An object without any of the methods, and a class in place of an object, are refused by name."""
+    with pytest.raises(RetryConfigError, match="a collection of listeners is allowed"):
+        RetryConfig(listeners=[value])
+
+
+@pytest.mark.parametrize("value", [OnlyAfter(), "ab", b"ab", None, 3])
+def test_listeners_are_a_collection(value: Any) -> None:
+    """A listener that is not in a collection is refused by name."""
+    with pytest.raises(RetryConfigError, match=r"listeners=.*a collection of listeners is allowed"):
+        RetryConfig(listeners=value)
+
+
+def test_a_listener_that_cannot_be_pickled_is_named() -> None:
+    """The error says which option stands in the way (contract 11.1)."""
+
+    class Local(RetryListener):
+        pass
+
+    with pytest.raises(pickle.PicklingError, match=r"listeners\[0\]"):
+        pickle.dumps(RetryAdapter(listeners=[Local()]))
+
+
+def test_a_listener_survives_pickling_where_it_can() -> None:
+    """An adapter that is unpickled tells its listeners."""
+    adapter = pickle.loads(pickle.dumps(RetryAdapter(listeners=[OnlyAfter(), SdkHeaders()])))
+    with FaultServer() as server, session_with(adapter) as made:
+        made.get(server.url)
+        assert server.requests[0].header("amz-sdk-request") is not None
+    assert [1] == adapter.retry_config.listeners[0].seen
+
+
+def test_a_wait_for_tokens_comes_between_an_attempt_and_its_retry() -> None:
+    """A listener hears of the attempt at once, and of the price of its retry once that was paid."""
+    times: list[tuple[str, float]] = []
+
+    class Timed(Log):
+        def before_attempt(self, event: Any) -> None:
+            times.append((type(event).__name__, adapter.clock.now()))
+
+        after_attempt = retry_scheduled = before_attempt
+
+    clock = FakeClock()
+    bucket = TokenBucket(20, refill_rate=2, on_empty="wait", clock=clock)
+    adapter = scripted(503, 503, 200, listeners=[Timed()], clock=clock, quota=bucket, backoff=0)
+    history = retry_history(send(adapter))
+    retry = ["AfterAttempt", "RetryScheduled", "BeforeAttempt"]
+    assert ["BeforeAttempt", *retry, *retry, "AfterAttempt"] == [name for name, _ in times]
+    assert [0, 0, 0, 0, 0, 4, 4, 4] == [at for _, at in times]
+    assert history is not None
+    assert [(20, 6), (14, 0), (None, None)] == [(row.quota_before, row.quota_after) for row in history.attempts]
+
+
+FIELDS: dict[Any, tuple[str, ...]] = {
+    BeforeAttempt: ("operation", "number"),
+    AfterAttempt: ("operation", "number", "response", "error", "duration", "noted", "peer"),
+    RetryScheduled: ("operation", "number", "delay", "delay_source", "record", "line_wait", "line_why"),
+    Throttled: ("operation", "number", "record"),
+    GaveUp: ("operation", "number", "history"),
+    Succeeded: ("operation", "number", "history"),
+    BodyProgress: ("operation", "received", "total", "resumes"),
+}
+
+
+@pytest.mark.parametrize("kind", FIELDS)
+def test_an_event_cannot_be_changed(kind: Any) -> None:
+    """Neither can a field be set nor another attribute added."""
+    event = kind(*range(len(FIELDS[kind])))
+    for name in (*FIELDS[kind], "other"):
+        with pytest.raises(AttributeError):
+            setattr(event, name, 1)
+
+
+@pytest.mark.parametrize("kind", FIELDS)
+def test_an_event_has_these_fields(kind: Any) -> None:
+    """The operation comes first in all of them, and the attempt's number where there is one."""
+    assert FIELDS[kind] == kind._fields
+
+
+def test_every_event_is_in_the_table() -> None:
+    """A new event is tested as the others are."""
+    public = [getattr(requests_smithy_retry, name) for name in requests_smithy_retry.__all__]
+    assert set(FIELDS) == {kind for kind in public if "operation" in getattr(kind, "_fields", ())}
+
+
+class Signing(RetryListener):
+    """Signs each attempt anew."""
+
+    def before_attempt(self, event: Any) -> None:
+        event.request.headers["Signature"] = f"signature {event.number}"
+        event.request.url += f"?signed={event.number}"
+
+
+class Raising(RetryListener):
+    """Has a bug in one method, until it is mended."""
+
+    is_mended = False
+
+    def __init__(self, method: str, number: int = 1) -> None:
+        def fail(event: Any) -> None:
+            if event.number == number and not self.is_mended:
+                raise ZeroDivisionError(method)
+
+        setattr(self, method, fail)
+
+
+@pytest.mark.parametrize("script", [(200,), (503, 200), (503, 503, 503)])
+def test_an_attempt_sends_its_own_copy(script: tuple[int, ...]) -> None:
+    """A listener's changes are sent with that attempt alone; the caller's request and response.request stay."""
+    adapter = scripted(*script, listeners=[Signing()])
+    request = prepare(headers={"X-Mine": "1"})
+    before = dict(request.headers), request.url
+    response = adapter.send(request)
+    numbers = range(1, len(script) + 1)
+    assert [f"signature {number}" for number in numbers] == [sent.headers["Signature"] for sent in adapter.sent]
+    assert [f"{before[1]}?signed={number}" for number in numbers] == [sent.url for sent in adapter.sent]
+    assert before == (dict(request.headers), request.url)
+    assert response.request is request
+
+
+def test_without_a_change_the_callers_request_is_sent_itself() -> None:
+    """No copy is made for a listener that only looks."""
+    adapter = scripted(200, 503, 200, listeners=[Log()])
+    first, second = prepare(), prepare()
+    adapter.send(first)
+    adapter.send(second)
+    assert [True, True, True] == [
+        sent.request is request for sent, request in zip(adapter.sent, (first, second, second), strict=True)
+    ]
+
+
+def test_a_body_is_sent_whole_by_every_copy() -> None:
+    """A file is rewound for the copy as for the request itself."""
+    adapter = scripted(503, 200, listeners=[Signing()])
+    send(adapter, "PUT", data=io.BytesIO(b"the whole body"))
+    assert [b"the whole body", b"the whole body"] == [sent.body for sent in adapter.sent]
+    assert ["signature 1", "signature 2"] == [sent.headers["Signature"] for sent in adapter.sent]
+
+
+def test_all_events_of_an_operation_have_the_same_one() -> None:
+    """Values that a listener keeps in ``data`` before an attempt are there at the end, with the operation's facts."""
+    log = Log()
+    send(scripted(429, 200, listeners=[log], max_attempts=3), url="https://u:p@api.example.com/things?key=secret")
+    (operation,) = {event.operation for event in log.events}
+    operation.data[log] = "kept"
+    assert ("GET", "https://api.example.com:443/things", "https://api.example.com:443", 3, {log: "kept"}) == (
+        operation.method,
+        operation.url,
+        operation.scope,
+        operation.max_attempts,
+        operation.data,
+    )
+    assert repr(operation) == "<ObservedOperation GET https://api.example.com:443/things attempt 2>"
+
+
+def test_events_carry_what_the_history_says() -> None:
+    """Delay, votes, quota and stop reason are those of the record."""
+    log = Log()
+    response = send(scripted(429, 503, listeners=[log], max_attempts=2))
+    history = retry_history(response)
+    assert history is not None
+    (scheduled,) = log.of("RetryScheduled")
+    assert (1.0, "backoff", history.attempts[0]) == (scheduled.delay, scheduled.delay_source, scheduled.record)
+    assert [history] == [event.history for event in log.of("GaveUp")]
+    assert list(history.attempts) == [event.record for event in log.of("AfterAttempt")]
+    assert [history.attempts[0]] == [event.record for event in log.of("Throttled")]
+
+
+def test_a_first_try_success_has_a_record_when_asked() -> None:
+    """The event of a first-try success makes a record from its own data."""
+    log = Log()
+    response = send(scripted(200, listeners=[log]))
+    (after,) = log.of("AfterAttempt")
+    assert (1, 200, None, 0.0) == (after.record.number, after.record.status, after.record.error, after.record.duration)
+    assert (200, response) == (after.status, after.response)
+
+
+@pytest.mark.parametrize(
+    ("method", "number", "script"),
+    [
+        ("before_attempt", 1, (200,)),
+        ("before_attempt", 2, (503, 200)),
+        ("after_attempt", 1, (200,)),
+        ("after_attempt", 1, (503,)),
+        ("retry_scheduled", 1, (503,)),
+        ("throttled", 1, (429,)),
+        ("succeeded", 2, (503, 200)),
+        ("gave_up", 3, (503, 503, 503)),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.real_time
+def test_a_bug_in_a_listener_comes_through_and_leaks_nothing(
+    method: str, number: int, script: tuple[int, ...], stream: bool
+) -> None:
+    """The caller gets the exception; the only connection of the pool is free for the next request."""
+    with FaultServer([Reply(status, body=b"x" * 1000) for status in script]) as server:
+        adapter = _quick(method, number)
+        session = session_with(adapter)
+        [listener] = adapter.retry_config.listeners
+        with pytest.raises(ZeroDivisionError, match=method):
+            session.get(server.url, stream=stream)
+        listener.is_mended = True
+        assert requests.codes.ok == session.get(server.url, timeout=60).status_code
+
+
+def _quick(method: str, number: int) -> Any:
+    from requests_smithy_retry import RetryAdapter
+
+    return RetryAdapter(
+        pool_maxsize=1,
+        pool_block=True,
+        listeners=[Raising(method, number)],
+        backoff=0,
+        quota=500,
+    )
+
+
+@pytest.mark.parametrize("timeout", [None, 5])
+@pytest.mark.parametrize("script", [(KeyboardInterrupt(),), (503, KeyboardInterrupt())])
+def test_an_attempt_that_is_interrupted_is_told_to_its_end(script: tuple[Any, ...], timeout: int | None) -> None:
+    """After Ctrl-C every before has its after, with the interruption as its error."""
+    log = Log()
+    with pytest.raises(KeyboardInterrupt):
+        send(scripted(*script, listeners=[log], timeout=timeout))
+    assert len(log.of("BeforeAttempt")) == len(log.of("AfterAttempt"))
+    last = log.of("AfterAttempt")[-1]
+    assert (len(script), "KeyboardInterrupt") == (last.number, last.record.error)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_before_that_fails_halfway_is_ended_too(number: int) -> None:
+    """Where a later listener raises before an attempt, the earlier one hears that the attempt is over."""
+    log = Log()
+    with pytest.raises(ZeroDivisionError):
+        send(scripted(503, 200, listeners=[log, Raising("before_attempt", number)]))
+    assert number == len(log.of("BeforeAttempt"))
+    assert number == len(log.of("AfterAttempt"))
+    assert isinstance(log.of("AfterAttempt")[-1].error, ZeroDivisionError)
+
+
+def test_switched_off_nothing_is_told() -> None:
+    """With retries off the adapter is a plain one, and tells nobody."""
+    log = Log()
+    with retry_options(enabled=False):
+        assert send(scripted(503, listeners=[log])).status_code == 503
+    assert send(scripted(503, listeners=[log], enabled=False)).status_code == 503
+    assert [] == log.events
+
+
+def test_an_operation_that_was_never_sent_is_given_up_at_attempt_0() -> None:
+    """If no permit comes in time, the operation gives up without an attempt."""
+
+    class Stingy(StandardRetryStrategy):
+        def send_permit(self, *, token: Any, deadline: float | None, waited: float) -> None:
+            raise RetryError("no permit", stop_reason=StopReason.RATE_LIMITED)
+
+    log = Log()
+    with pytest.raises(requests.exceptions.ConnectTimeout):
+        send(scripted(strategy=Stingy(clock=FakeClock()), listeners=[log]))
+    assert ["GaveUp"] == log.names
+    assert [(0, StopReason.RATE_LIMITED)] == [(event.number, event.history.stop_reason) for event in log.of("GaveUp")]
