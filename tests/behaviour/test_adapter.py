@@ -445,6 +445,12 @@ def test_a_response_that_was_made_by_hand_comes_as_it_is(content, options, strea
     assert (200, content) == (response.status_code, response.content)
 
 
+def test_a_bug_beside_a_response_that_was_made_by_hand_comes_through():
+    """It has no connection that could be let go of."""
+    with pytest.raises(ZeroDivisionError):
+        send(RetryingByHand(scope=lambda request: 1 / 0))
+
+
 class Local(RetryAdapter):
     """Makes no pools, as test clients and adapters for files do."""
 
