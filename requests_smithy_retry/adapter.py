@@ -67,7 +67,6 @@ class WithoutMaxRetries(Driver):
         """Show none that was given."""
 
     def _policy(self) -> dict[str, Any]:
-        """Return further attributes that make up the policy."""
         return {}
 
 
@@ -237,7 +236,6 @@ class RetryAdapter(AdapterBase):
         return manager
 
     def _policy(self) -> dict[str, Any]:
-        """Return the attributes that make up the policy, for :meth:`_follow`."""
         return {
             **super()._policy(),
             "clock": self.clock,
@@ -247,7 +245,6 @@ class RetryAdapter(AdapterBase):
         }
 
     def _follow(self, policy: dict[str, Any]) -> None:
-        """Adopt the policy of another adapter."""
         vars(self).update((name, value) for name, value in policy.items() if name != "strategy")
         strategy, config = policy["strategy"], self.retry_config
         quota = strategy.config.quota if isinstance(strategy, StandardRetryStrategy) else config.quota

@@ -103,7 +103,6 @@ def items_of(
 
 
 def status_codes(value: Any) -> frozenset[int]:
-    """Accept a collection of statuses from 100 to 599; it may be empty."""
     allowed = "a collection of statuses from 100 to 599"
     codes = items_of(value, allowed, lambda code: isinstance(code, int) and 100 <= code <= 599, kind=Collection)
     return frozenset(map(int, codes))

@@ -168,12 +168,10 @@ class Deadline(NamedTuple):
 
 
 def after(seconds: float | None, clock: Clock = SYSTEM_CLOCK) -> Deadline | None:
-    """Return the moment ``seconds`` from now; None for no limit."""
     return None if seconds is None else Deadline(clock.now() + seconds, clock)
 
 
 def earliest(one: Deadline | None, other: Deadline | None) -> Deadline | None:
-    """Return the deadline with less time left; None without one."""
     if one is None:
         return other
     return one if other is None or one.left() <= other.left() else other

@@ -66,7 +66,6 @@ def is_interruption(error: BaseException) -> bool:
 
 
 def _handlers() -> frozenset[CodeType]:
-    """Return the code objects of the current signal handlers."""
     found: set[CodeType] = set()
     signal: Any = sys.modules.get("signal")  # who has not imported it has set no handler, and it is slow to import
     for number in () if signal is None else signal.valid_signals():

@@ -235,7 +235,6 @@ def with_priority(inner: RetryClassifier, priority: RetryClassifierPriority) -> 
 
 
 def priority_of(item: RetryClassifier) -> RetryClassifierPriority:
-    """Return the classifier's priority; raise ``TypeError`` for anything but one."""
     return checked_priority(getattr(item, "priority", None))
 
 
@@ -251,7 +250,6 @@ def checked_priority(priority: object) -> RetryClassifierPriority:
 
 
 def sees_successes(item: RetryClassifier) -> bool:
-    """Return True if the classifier is asked about responses below 400."""
     return bool(getattr(item, "sees_successes", False))
 
 
@@ -278,7 +276,6 @@ def only(*classifiers: RetryClassifier) -> Only:
 
 
 def is_classifier(item: Any) -> bool:
-    """Return True if an object can be used as a classifier."""
     return callable(getattr(item, "classify_retry", None)) and isinstance(getattr(item, "name", None), str)
 
 

@@ -37,7 +37,6 @@ def may_be_applied(outcome: Outcome, verdict: RetryAction) -> bool:
 
 
 def _may_be_repeated(facts: ResendFacts) -> bool:
-    """Return True if the request is idempotent."""
     if facts.vouched is not None:
         return facts.vouched
     return facts.idempotent or (facts.keyed and not facts.strict)
@@ -64,7 +63,6 @@ class ResendRule:
     sees_successes = True
 
     def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
-        """Forbid a retry that was indicated, if the request may not be sent again."""
         if outcome.resend is None or not isinstance(previous, RetryIndicated):
             return NO_ACTION
         return resend_ruling(outcome.resend, outcome.status, previous) or NO_ACTION

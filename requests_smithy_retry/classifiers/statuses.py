@@ -85,7 +85,6 @@ def _has_hint(outcome: Outcome) -> bool:
 
 
 def _verdict_on_forbidden(outcome: Outcome) -> RetryAction:
-    """Return the verdict on a 403: throttling if it says that it is a rate limit."""
     if _has_hint(outcome):
         return THROTTLED
     words = re.search(RATE_LIMIT_WORDS, outcome.body_prefix)

@@ -106,7 +106,6 @@ def is_request_fault(error: BaseException) -> bool:
 
 
 def is_transient(error: BaseException) -> bool:
-    """Return True if the error is a passing fault on the wire."""
     if isinstance(error, uex.MaxRetryError):
         # Only direct users of urllib3 see this one.
         return error.reason is not None and is_transient(error.reason)

@@ -42,7 +42,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def commands() -> click.Group:
-    """Return the group of commands. To add one, add it here."""
     import click
 
     from .. import __version__

@@ -40,7 +40,6 @@ def config(show_all: bool, as_json: bool, aws_config: str | None, options: tuple
 
 
 def as_text(resolved: RetryConfig, *, show_all: bool) -> str:
-    """Return the policy and its worst case as tables."""
     settings = [item for item in resolved.settings() if show_all or is_set(item)]
     policy = as_table(settings) if settings else "every option has its default (--all shows them)"
     worst = resolved.worst_case()
@@ -113,7 +112,6 @@ def config_of(options: Iterable[str]) -> RetryConfig:
 
 
 def option_of(text: str) -> tuple[str, object]:
-    """Split ``OPTION=VALUE``, and parse the value."""
     name, equals, value = text.partition("=")
     name = name.strip().lower()
     if equals == "":

@@ -70,7 +70,6 @@ def explain_outcome(outcome: Any, request: PreparedRequest, config: RetryConfig)
 
 
 def _is_spread(config: RetryConfig, history: RetryHistory) -> bool:
-    """Return True if a wait gets the spread of contract 7.5."""
     if config.jitter == Jitter.NONE.value or config.pacing == "off":
         return False
     return any(attempt.delay_source in (*MILLISECOND_HEADERS, "retry-after") for attempt in _paid(history))
@@ -142,7 +141,6 @@ def _verdict(history: RetryHistory) -> str:
 
 
 def header_of(_context: Any, _parameter: Any, lines: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """Split each header line into name and value."""
     for line in lines:
         if ":" not in line:
             raise click.BadParameter(f"{line!r}: 'Name: value' is allowed")
@@ -200,7 +198,6 @@ def explain(
 
 
 def show(answer: dict[str, Any], console: Console) -> None:
-    """Print an explanation as tables."""
     if answer["votes"]:
         votes = Table("classifier", "says", title="votes, in the order of asking", title_justify="left")
         for vote in answer["votes"]:

@@ -71,7 +71,6 @@ class Option(NamedTuple):
 
 
 def option(default: Any, parse: Parse, meaning: str, **traits: Any) -> Any:
-    """Declare an option as the field of a dataclass."""
     return dataclasses.field(default=default, metadata={"option": Option("", default, parse, meaning, **traits)})
 
 
@@ -105,7 +104,6 @@ def signature_with(
 
 
 def source_of(variable: str) -> str:
-    """Return the source of a value that an environment variable has."""
     return f"environment variable {variable}"
 
 

@@ -82,7 +82,6 @@ def one_of(*names: str) -> Parse:
 
 
 def pacing(value: Any) -> Any:
-    """Accept ``"announced"``, ``"off"``, and the rows of further dialects, which are kept as a tuple."""
     if isinstance(value, str):
         return one_of("announced", "off")(value)
     from ..features.table import found  # few have a dialect of their own
@@ -129,7 +128,6 @@ def timeout(value: Any) -> Any:
 
 
 def methods(value: Any) -> frozenset[str] | None:
-    """Accept a collection of method names, which may be empty; None means all methods."""
     if value is None:
         return None
     allowed = "a collection of method names"
@@ -141,7 +139,6 @@ def methods(value: Any) -> frozenset[str] | None:
 
 
 def quota(value: Any) -> Any:
-    """Accept a capacity, ``"payoff"``, a bucket or a function that makes one, a URL or client of Redis, or None."""
     if value is None or isinstance(value, RetryQuota) or (is_finite(value) and value >= 0):
         return value
     if isinstance(value, str) and value.lower() == "payoff":
@@ -186,7 +183,6 @@ TELEMETRY = ("log", "otel", "prometheus")
 
 
 def telemetry(value: Any) -> tuple[str, ...]:
-    """Accept a collection of names of :data:`TELEMETRY`."""
     names = items_of(
         value,
         "a collection of 'log', 'otel' and 'prometheus'",

@@ -63,14 +63,12 @@ def _payoff(config: RetryConfig, waits: bool) -> InVain:
 
 
 def _priced(config: RetryConfig, capacity: float, success_reward: float, refill_rate: float = 0.0) -> InVain:
-    """Return the bound of a bucket whose retries have prices."""
     numbers = config.numbers
     least = min(numbers.retry_cost, numbers.throttling_cost, numbers.timeout_cost)
     return InVain(capacity / least, success_reward / least, refill_rate / least)
 
 
 def _shared(config: RetryConfig, quota: RedisQuota, waits: bool) -> InVain:
-    """Return the bound of a bucket that processes share, with a line before it."""
     numbers, size = config.numbers, min(quota.capacity, 500)
     prices = (numbers.retry_cost, numbers.throttling_cost, numbers.timeout_cost)
     # A success gives back all that its operation's retries cost, to the bucket that stands in as well.
@@ -109,14 +107,12 @@ class Setting:
 
 
 def as_table(settings: Iterable[Setting]) -> str:
-    """Return a table of three columns: option, value, source."""
     rows = [("option", "value", "source"), *((item.name, item.text, item.source) for item in settings)]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     return "\n".join(f"{name:<{widths[0]}}  {value:<{widths[1]}}  {source}" for name, value, source in rows)
 
 
 def is_set(setting: Setting) -> bool:
-    """Return False for a default."""
     return not setting.source.startswith(("default", "from retry_spec"))
 
 
@@ -160,7 +156,6 @@ def worst_case(config: RetryConfig) -> WorstCase:
 
 
 def waits_for_service(config: RetryConfig) -> bool:
-    """Return True if operations wait for a service that is down."""
     is_patient = has_line(config.effective_quota) and config.patience > 0
     return is_patient and config.most_attempts != 1
 

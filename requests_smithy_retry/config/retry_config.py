@@ -70,13 +70,9 @@ class Rules(Protocol):
         """True if the waits that servers ask for are made."""
         ...
 
-    def classifiers(self, codes: Collection[int]) -> tuple[RetryClassifier, ...]:
-        """Return the classifiers of statuses."""
-        ...
+    def classifiers(self, codes: Collection[int]) -> tuple[RetryClassifier, ...]: ...
 
-    def backoff(self, inner: ExponentialRetryBackoffStrategy) -> BoundedBackoff:
-        """Return a backoff that is based on another one."""
-        ...
+    def backoff(self, inner: ExponentialRetryBackoffStrategy) -> BoundedBackoff: ...
 
     def counted(self, failures: tuple[Any, ...], outcome: Outcome) -> tuple[tuple[Any, ...], str | None]:
         """Count a failure; return those so far, and the sentence for a limit that one more retry would exceed."""
@@ -448,7 +444,6 @@ def check_names(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def unknown_option(name: str) -> str:
-    """Return the sentence for an unknown option, with the nearest name."""
     return f"there is no option {name!r}: {nearest(name, OPTIONS)}"
 
 
@@ -531,7 +526,6 @@ def _rank(source: str) -> int:
 
 
 def _check_contradictions(config: RetryConfig) -> None:
-    """Raise ``RetryConfigError`` for two options that contradict each other, with the source of each."""
     for name, other, why in contradictions(config):
         allowed = f"only one of {name} and {config.shown(other)} is allowed: {why}"
         raise RetryConfigError(name, getattr(config, name), config.source(name), allowed)

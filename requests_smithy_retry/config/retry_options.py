@@ -174,7 +174,6 @@ class OptionsBlock(ContextDecorator):
 
 
 def options_in_force() -> OperationOptions | None:
-    """Return the options in force in this context; None if no block is open."""
     return current_options.get()
 
 
@@ -186,7 +185,6 @@ def patience_given(config: RetryConfig, options: OperationOptions | None) -> flo
 
 
 def _changed(outer: OperationOptions, entry: _Entry) -> OperationOptions:
-    """Return the options within a block that is entered while others are in force."""
     changes = dict(entry.changes)
     added = changes.get("classifiers", ())
     kind = type(outer.classifiers)  # what an outer block left out stays out

@@ -150,13 +150,11 @@ def _warn_of_void(config: RetryConfig, said: Mapping[str, tuple[str, str]], foun
 
 
 def _variables_in(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Return the text and the source of each option that a variable sets; a blank variable sets nothing."""
     texts = ((name, environ.get(variable, "").strip(), variable) for variable, name in VARIABLES.items())
     return {name: (text, source_of(variable)) for name, text, variable in texts if text}
 
 
 def _asked_of_aws(config: RetryConfig, environ: Mapping[str, str], names: Collection[str], found: Found) -> Found:
-    """Return what the AWS settings say, if code or a variable asks for them."""
     in_code = config.aws_config, config.source("aws_config")
     aws_config, asked_by = in_code if config.is_settled("aws_config") else found.get("aws_config", in_code)
     if aws_config is False:

@@ -138,7 +138,6 @@ class AddressMemory(NoMemory):
             self.faults.pop(origin, None)
 
     def forget(self) -> None:
-        """Know of no failure."""
         self.faults.clear()
 
     def snapshot(self) -> tuple[AddressFault, ...]:
@@ -175,7 +174,6 @@ class Addresses(Feature):
     """The hooks."""
 
     def attempted(self, call: Call, outcome: Outcome, peer: Peer | None, tried: set[tuple[str, str]]) -> None:
-        """Have the memory of addresses know of a failure."""
         if peer is None:
             return
         error, response = outcome.error, outcome.response
@@ -190,5 +188,4 @@ class Addresses(Feature):
 
 
 def feature(config: RetryConfig, clock: Clock) -> Addresses:
-    """Return the feature for a configuration."""
     return Addresses()

@@ -52,7 +52,6 @@ class DeadlineHeader(Feature):
         return Floor(deadline)
 
     def before_attempt(self, event: BeforeAttempt) -> None:
-        """Tell how much time is left now."""
         deadline: Deadline | None = event.operation.data.get(NAME)
         if deadline is not None:
             left = max(0.0, deadline.left())
@@ -67,11 +66,9 @@ class Floor(NamedTuple):
     deadline: Deadline
 
     def is_open(self, now: float) -> bool:
-        """Let the first attempt through with enough time left."""
         return self.deadline.at - now >= FLOOR
 
     def admit(self, waited: float, began: float) -> Steps:
-        """Refuse an attempt with too little time left."""
         left = self.deadline.left()
         if left < FLOOR:
             return Refused(StopReason.DEADLINE, 0.0, f"{max(0.0, left):.3g} s are left, too few for an attempt")
@@ -102,7 +99,6 @@ def deadline_of(headers: Mapping[str, Any] | None, name: str = NAME, *, clock: C
 
 
 def parse(value: Any) -> tuple[str, str]:
-    """Accept a header's name, or a pair of it and a form."""
     name, form = value if isinstance(value, tuple) and len(value) == 2 else (value, FORMS[0])
     if not is_name(name) or form not in FORMS:
         raise BadValue("a header's name, a pair of it and 'seconds' or 'date', or None is allowed")
@@ -110,6 +106,5 @@ def parse(value: Any) -> tuple[str, str]:
 
 
 def feature(config: RetryConfig, clock: Clock) -> DeadlineHeader:
-    """Return the feature for a configuration."""
     assert isinstance(config.deadline_header, tuple)
     return DeadlineHeader(*config.deadline_header)

@@ -52,7 +52,6 @@ class Named(NamedTuple):
 
 
 def parse(value: Any) -> Named:
-    """Accept an algorithm of hashlib, a colon, and the digest's hexadecimal digits."""
     algorithm, _, digits = value.lower().partition(":") if isinstance(value, str) else ("", "", "")
     size = hashlib.new(algorithm).digest_size if algorithm in hashlib.algorithms_available else 0
     if not size or len(digits) != 2 * size or not set(digits) <= set("0123456789abcdef"):
@@ -90,12 +89,10 @@ class Hashed(urllib3.HTTPResponse):
         return self.named_digest.take(data, is_last=is_over or amt is None or (amt != 0 and not data))
 
     def read1(self, amt: int | None = None, *rest: Any, **more: Any) -> bytes:
-        """Read what is there."""
         data = super().read1(amt, *rest, **more)
         return self.named_digest.take(data, is_last=amt != 0 and not data)
 
     def read_chunked(self, *rest: Any, **more: Any) -> Iterator[bytes]:  # type: ignore[override, unused-ignore]
-        """Read the chunks."""
         for part in super().read_chunked(*rest, **more):
             yield self.named_digest.take(part)
         self.named_digest.take(b"", is_last=True)
@@ -108,7 +105,6 @@ class Hashed(urllib3.HTTPResponse):
 
 @functools.lru_cache
 def hashed(kind: type) -> type:
-    """Return the class of a response, with hashing."""
     return type(f"Hashed{kind.__name__}", (Hashed, kind), {})
 
 
@@ -130,5 +126,4 @@ class Digest(Feature):
 
 
 def feature(config: RetryConfig, clock: Clock) -> Digest:
-    """Return the feature for a configuration."""
     return Digest()

@@ -188,7 +188,6 @@ class RedisQuota(FreshCopies):
         return None if ask.is_left else ask.answer
 
     def _put(self, ask: Ask) -> None:
-        """Leave a question to the thread."""
         with self._changed:
             self._asks.append(ask)
             self._changed.notify()

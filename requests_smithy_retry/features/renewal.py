@@ -92,7 +92,6 @@ class Mend:
         self._is_used = False
 
     def __call__(self, outcome: Outcome, progress: Progress) -> Generator[Step, Any, Again | None]:
-        """Ask the program for new credentials."""
         response = outcome.response
         is_last = self._most is not None and outcome.attempt >= self._most
         if response is None or outcome.error is not None or outcome.status != UNAUTHORIZED or self._is_used or is_last:
@@ -119,7 +118,6 @@ def renewed(renew: Renew, response: Response) -> Headers | None:
 
 
 def _checked(headers: Any) -> Headers | None:
-    """Return headers as a dict, or None; refuse anything else without showing a value."""
     if headers is None:
         return None
     is_mapping = isinstance(headers, Mapping)
@@ -130,6 +128,5 @@ def _checked(headers: Any) -> Headers | None:
 
 
 def feature(config: RetryConfig, clock: Clock) -> Renewal:
-    """Return the feature for a configuration."""
     assert config.on_unauthorized is not None
     return Renewal(config.on_unauthorized)

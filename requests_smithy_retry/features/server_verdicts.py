@@ -98,5 +98,4 @@ class ServerVerdicts(Feature):
 
 
 def feature(config: RetryConfig, clock: Clock) -> ServerVerdicts:
-    """Return the feature for a configuration."""
     return ServerVerdicts()

@@ -52,12 +52,10 @@ def found(name: str) -> Any:
 
 
 def features_of(config: RetryConfig, clock: Clock) -> tuple[Feature, ...]:
-    """Return all features that a configuration asks for."""
     return (*judging_features(config, clock), *_made(SENDING, config, clock))
 
 
 def judging_features(config: RetryConfig, clock: Clock = SYSTEM_CLOCK) -> tuple[Feature, ...]:
-    """Return the features that take part in decisions, as far as a configuration asks for them."""
     return _made(JUDGING, config, clock)
 
 
@@ -101,7 +99,6 @@ def strategy_for(config: RetryConfig, clock: Clock = SYSTEM_CLOCK) -> StandardRe
 
 
 def address_memory(clock: Clock) -> NoMemory:
-    """Return a new memory of addresses that fail."""
     from ..wire.state import NoMemory  # with urllib3, which a program under `run` may never need
 
     module = found("addresses")

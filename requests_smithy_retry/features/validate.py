@@ -30,7 +30,6 @@ class Validate(Feature):
     priority: ClassVar[RetryClassifierPriority] = RetryClassifierPriority.default()
 
     def classifiers(self, config: RetryConfig) -> tuple[RetryClassifier, ...]:
-        """Return itself."""
         return (self,)
 
     def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
@@ -54,7 +53,6 @@ class Validate(Feature):
 
 
 def parse(value: Any) -> Validate | None:
-    """Accept a function, or None."""
     if value is None or isinstance(value, Validate):
         return value
     if not callable(value) or isinstance(value, type):
@@ -63,6 +61,5 @@ def parse(value: Any) -> Validate | None:
 
 
 def feature(config: RetryConfig, clock: Clock) -> Feature:
-    """Return the feature for a configuration."""
     made: Any = config.validate
     return made  # type: ignore[no-any-return]

@@ -61,5 +61,4 @@ class Waits(Feature):
 
 
 def feature(config: RetryConfig, clock: Clock) -> Waits:
-    """Return the feature for a configuration."""
     return Waits(config)

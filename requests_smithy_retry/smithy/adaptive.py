@@ -123,7 +123,6 @@ class Permits(Feature):
         self.strategy = strategy
 
     def gate(self, call: Call, scope: Scope) -> PermitGate | None:
-        """Return the gate of a call, once the server has throttled."""
         limiter = self.strategy.limiter_of(scope)
         if not limiter.enabled:
             return None
@@ -170,7 +169,6 @@ class PermitGate:
         return False
 
     def admit(self, waited: float, began: float) -> Steps:
-        """Wait for a permit, unless it would come too late."""
         seen = yield Join(UntilPermitted(self._limiter, self._longest, self._deadline))
         if isinstance(seen, TooLate):
             return Refused(StopReason.RATE_LIMITED, 0.0, _why(seen.seconds, seen.bound, self._scope))

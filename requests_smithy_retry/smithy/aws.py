@@ -81,12 +81,10 @@ class AwsErrorCodes(Feature):
     """The classifier of AWS error codes, as one of the default ones."""
 
     def classifiers(self, config: RetryConfig) -> tuple[RetryClassifier, ...]:
-        """Return it."""
         return (AwsErrorCodeClassifier(),)
 
 
 def feature(config: RetryConfig, clock: Clock) -> AwsErrorCodes:
-    """Return the feature for a configuration."""
     return AwsErrorCodes()
 
 

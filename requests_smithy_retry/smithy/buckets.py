@@ -115,7 +115,6 @@ class PlaceAtBucket:
         self._has_joined = False
 
     def look(self, now: float) -> Wait | Loan | bool:
-        """Join at the first look; then see what the line decides."""
         line = self._line
         if self.amount > line.bucket.capacity:
             return False
@@ -129,7 +128,6 @@ class PlaceAtBucket:
         return Loan(line, self.amount) if seen and self._lends else seen
 
     def leave(self, now: float) -> None:
-        """Let the next one look."""
         if self in self._line.places:
             self._line.places.remove(self)
             self._line.wake_first()
@@ -153,7 +151,6 @@ class Loan:
         self._line.bucket.release(amount)
 
     def write_off(self) -> None:
-        """Record that the tokens will not come back."""
         amount, self._amount = self._amount, 0.0
         if amount:
             self._line.bucket.write_off(amount)
@@ -388,7 +385,6 @@ class PricedQuota:
     def succeeded(
         self, standing: Standing, terms: Terms, now: float, latency: float = 0.0, timeout: float | None = None
     ) -> None:
-        """Give back the tokens of the last retry."""
         if standing.spent:
             self.unsent(standing)
         else:
@@ -412,7 +408,6 @@ class PricedQuota:
             standing.loan.write_off()
 
     def gave_up(self, *, is_outage: bool) -> int:
-        """Return 0: no outage is known."""
         return 0
 
     def is_spare(self, now: float) -> bool:

@@ -38,7 +38,6 @@ def error_code(headers: Mapping[str, Any], body: bytes) -> str | None:
 
 
 def code_in_body(body: bytes) -> str | None:
-    """Return the error code in a JSON or an XML body, or None."""
     text = body.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
     if text.startswith(b"{"):
         found = _code_in_json(text, is_cut=len(body) >= BODY_PREFIX)

@@ -65,7 +65,6 @@ class Node:
         return child
 
     def each_of(self, key: str) -> Iterator[Node]:
-        """Yield the elements of a member of this object, which may be missing."""
         listed = self.child(key)
         if listed is not None:
             yield from listed.elements()
@@ -182,5 +181,4 @@ def _traits(holder: Node) -> dict[str, Node]:
 
 
 def shape_name(shape_id: str) -> str:
-    """Return the name of a shape without its namespace."""
     return shape_id.rpartition("#")[2]

@@ -204,7 +204,6 @@ def _operation_references(ast: Ast, holder: str) -> Iterator[Node]:
 
 
 def read_operation(ast: Ast, shape_id: str, protocol: Protocol) -> ModeledOperation:
-    """Read one operation, with its token bound as the protocol does."""
     traits = ast.traits(shape_id)
     for name in (READONLY, IDEMPOTENT, *LONG_POLL):
         if name in traits:

@@ -28,7 +28,6 @@ def header(headers: Mapping[str, Any], name: str) -> str | None:
 
 
 def split_target(target: str) -> tuple[str, str]:
-    """Return the path and the query of a URL, or of a path with a query."""
     path, _, query = target.partition("#")[0].partition("?")
     return path, query
 
@@ -46,7 +45,6 @@ def path_segments(path: str) -> tuple[str, ...] | None:
 
 
 def parameters(text: str) -> dict[str, list[str]]:
-    """Return the parameters of a query string or of a form, each with all its values."""
     return parse_qs(text, keep_blank_values=True)
 
 
@@ -215,7 +213,6 @@ _BODIES = {
 
 
 def bind_token(member: str, traits: dict[str, Node], protocol: Protocol) -> IdempotencyToken:
-    """Bind a token member as the protocol does."""
     if protocol in (Protocol.REST_JSON, Protocol.REST_XML):
         for trait, location in _HTTP_BINDINGS.items():
             if trait in traits:

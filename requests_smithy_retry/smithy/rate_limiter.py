@@ -201,7 +201,6 @@ class Waiting(ABC):
         """Return the answer, or how long to wait for it."""
 
     def leave(self, now: float) -> None:
-        """Wait no longer."""
         self.limiter._waiting.discard(self)
 
 
@@ -215,7 +214,6 @@ class UntilItChanges(Waiting):
         self._until: float | None = None
 
     def _seen(self, now: float) -> Wait | None:
-        """Return None once it is over."""
         self._until = now + self._seconds if self._until is None else self._until
         # A response that came since the question was asked has changed the answer.
         if self.limiter._generation == self._generation and now < self._until:
@@ -237,7 +235,6 @@ class UntilPermitted(Waiting):
         self._began: float | None = None
 
     def _seen(self, now: float) -> Wait | float | TooLate:
-        """Take a permit if there is one."""
         self._began = now if self._began is None else self._began
         seconds = self.limiter._take(now)
         if seconds is not None:

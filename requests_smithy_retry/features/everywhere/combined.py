@@ -67,7 +67,6 @@ class Reached:
         return f"{reached or 'none'} of {total} {'adapter' if total == 1 else 'adapters'} {had} retries{more}"
 
     def lines(self) -> Iterator[str]:
-        """Yield a line for each kind: how many, and their policy, or that they were left alone."""
         for kind, number in self._counts.items():
             if number:
                 yield f"{number} x {kind.sentence}: {'left alone' if kind.remedy else repr(self._policies[kind])}"
@@ -170,7 +169,6 @@ class Objection(NamedTuple):
 
 
 def objection(adapter: Any, ours: Any, mounted: str) -> Objection | None:
-    """Return why an adapter of another class than ours is left alone; or None."""
     if not isinstance(adapter, HTTPAdapter):
         return Objection(", which is not an HTTPAdapter", NEVER)
     if "send" in vars(adapter):
@@ -185,7 +183,6 @@ def objection(adapter: Any, ours: Any, mounted: str) -> Objection | None:
 
 
 def own_names(adapter: Any) -> set[str]:
-    """Return the names that the classes of an adapter define, beyond those of requests."""
     return {name for kind in type(adapter).__mro__ if kind not in HTTPAdapter.__mro__ for name in vars(kind)}
 
 

@@ -168,7 +168,6 @@ class Installation:
 
 
 def _owner(adapter: BaseAdapter) -> str:
-    """Return the package that the class of an adapter belongs to."""
     package = type(adapter).__module__.partition(".")[0]
     return "the program" if package == "__main__" else package
 

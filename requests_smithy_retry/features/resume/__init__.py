@@ -30,5 +30,4 @@ class Resume(Feature):
 
 
 def feature(config: RetryConfig, clock: Clock) -> Resume:
-    """Return the feature for a configuration."""
     return Resume()

@@ -137,7 +137,6 @@ def resumable(request: PreparedRequest, response: Response) -> Resumable | str:
 
 
 def content_range(response: Response) -> ContentRange | None:
-    """Return the Content-Range of an answer; None if there is no valid one."""
     match = re.fullmatch(_CONTENT_RANGE, response.headers.get("content-range", "").strip())
     if match is None:
         return None
@@ -146,7 +145,6 @@ def content_range(response: Response) -> ContentRange | None:
 
 
 def _length_of_whole(response: Response) -> int | None:
-    """Return the length that a 416 gives for the representation."""
     match = re.fullmatch(_LENGTH, response.headers.get("content-range", "").strip())
     return None if match is None else int(match[1])
 
@@ -166,7 +164,6 @@ def _validator(response: Response) -> tuple[str, str] | str:
 
 
 def _length(response: Response) -> int | None:
-    """Return the length of a whole body as the head announces it."""
     if "transfer-encoding" in response.headers:
         return None
     text = response.headers.get("content-length", "").strip()

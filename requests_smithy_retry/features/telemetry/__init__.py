@@ -90,7 +90,6 @@ TELEMETRY = Telemetry()
 
 
 def listeners_of(config: RetryConfig, given: Iterable[Any]) -> Iterator[Any]:
-    """Yield the listeners that a configuration asks for, besides those that are given."""
     return TELEMETRY.listeners(config.telemetry, config.source("telemetry"), given)
 
 
@@ -151,15 +150,12 @@ class Labels:
         self._errors = Bounded(most)
 
     def method(self, operation: ObservedOperation) -> str:
-        """Return the request's method if it is a known one, else :data:`OTHER`."""
         return operation.method if operation.method in KNOWN_METHODS else OTHER
 
     def scope(self, operation: ObservedOperation) -> str:
-        """Return the scope, without a default port."""
         return self._scopes(display_scope(operation.scope))
 
     def outcome(self, event: AfterAttempt) -> str:
-        """Return the status, or the exception's type."""
         if event.status is None:
             return self._errors(type(event.error).__name__)
         return str(event.status) if 100 <= event.status <= 599 else OTHER

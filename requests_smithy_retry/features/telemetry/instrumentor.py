@@ -18,7 +18,6 @@ class RetryInstrumentor(BaseInstrumentor):  # type: ignore[misc]
     """Has every adapter that is made from now on tell OpenTelemetry, by a listener that all of them share."""
 
     def instrumentation_dependencies(self) -> Collection[str]:
-        """Return the packages that must be there."""
         return ("requests >= 2.31",)
 
     def _instrument(self, **kwargs: Any) -> None:

@@ -113,7 +113,6 @@ class ShownRetry:
             raw.retries = self.retry
 
     def used(self, retries: int, history: tuple[Any, ...]) -> Retry:
-        """Return the ``Retry`` that is left after some retries."""
         left = copy.copy(self.retry)
         if left.total:
             left.total = max(left.total - retries, 0)
@@ -122,7 +121,6 @@ class ShownRetry:
 
     @classmethod
     def of(cls, max_retries: Any, options: dict[str, Any]) -> ShownRetry | None:
-        """Return one for a ``max_retries`` that is a ``Retry``; None for a number."""
         return cls(max_retries, options) if isinstance(max_retries, Retry) else None
 
     def is_changed(self) -> bool:

@@ -59,7 +59,6 @@ class Urllib3Rules:
 
     @property
     def heeds_hints(self) -> bool:
-        """True if the waits that servers ask for are made."""
         return self.respect_retry_after
 
     def classifiers(self, codes: Collection[int]) -> tuple[RetryClassifier, ...]:
@@ -71,7 +70,6 @@ class Urllib3Rules:
         return (HintedStatusClassifier(self.hinted_status_codes), own) if self.hinted_status_codes else (own,)
 
     def backoff(self, inner: ExponentialRetryBackoffStrategy) -> ExponentialRetryBackoffStrategy | JitteredBackoff:
-        """Return a backoff with the jitter of the ``Retry``."""
         return JitteredBackoff(inner, self.backoff_jitter) if self.backoff_jitter else inner
 
     def counted(
@@ -165,7 +163,6 @@ class HintedStatusClassifier:
         self.codes: frozenset[int] = frozenset(codes)
 
     def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
-        """Judge by the status and the presence of the header."""
         response = outcome.response
         if response is None or response.status_code not in self.codes or "Retry-After" not in response.headers:
             return NO_ACTION
@@ -250,7 +247,6 @@ def overridden(retry: Retry) -> list[str]:
 
 
 def own_methods(retry: Retry) -> list[str]:
-    """List the methods of urllib3's own class that a ``Retry`` overrides."""
     return [
         name
         for name, method in vars(Retry).items()
@@ -287,7 +283,6 @@ def _decides(increment: Any) -> bool:
 
 
 def _count(retry: Retry, name: str) -> int | None:
-    """Return a count (0 or more); None where there is no limit."""
     count: Any = getattr(retry, name)
     if count is None or count == math.inf:
         return None
@@ -340,7 +335,6 @@ class OptionsRetry(Retry):
 
     @classmethod
     def saying(cls, options: dict[str, Any], *, factor: float) -> OptionsRetry:
-        """Make one from options."""
         rules = options["rules"] or Urllib3Rules()
         said = {
             **{kind.value: most for kind, most in rules.limits},
