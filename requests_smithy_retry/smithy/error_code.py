@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from ..classifiers.outcome import BODY_PREFIX, Outcome
@@ -40,75 +40,57 @@ def error_code(headers: Mapping[str, Any], body: bytes) -> str | None:
 def code_in_body(body: bytes) -> str | None:
     text = body.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
     if text.startswith(b"{"):
-        found = _code_in_json(text, is_cut=len(body) >= BODY_PREFIX)
+        found = _code_in_json(text)
     elif text.startswith(b"<"):
-        found = _code_in_xml(text)
+        found = element_text(text, lambda path: path[-1] == XML_ELEMENT) or ""
     else:
         return None
     return bare_error_code(found) or None
 
 
-def _code_in_json(text: bytes, *, is_cut: bool) -> str:
-    """Return the first string among the members that carry the code in some protocol; "" if there is none.
-
-    :param is_cut: True if the text is only the beginning of the body.
-    """
+def _code_in_json(text: bytes) -> str:
+    """Return the first string among the members that carry the code in some protocol; "" if there is none."""
     try:
         # Converting thousands of digits takes long, and no number is a code: their count will do.
-        document = _members(text.decode(errors="ignore")) if is_cut else json.loads(text, parse_int=len)
+        document = json.loads(text, parse_int=len)
     except (ValueError, RecursionError):
         return ""
     values = [document.get(name) for name in JSON_MEMBERS]
     return next((value for value in values if isinstance(value, str) and value.strip()), "")
 
 
-def _members(text: str) -> dict[str, Any]:
-    """Return the complete members of a JSON object, up to the end of the text or the first syntax error."""
-    members: dict[str, Any] = {}
-    at = 1
-    name_at, comma_at = re.compile(_NAME).match, re.compile(_COMMA).match
-    while (name := name_at(text, at)) is not None:
-        try:
-            value, end = _DECODER.raw_decode(text, name.end())
-        except (ValueError, RecursionError):
-            break
-        members[name[1]] = value
-        comma = comma_at(text, end)
-        if comma is None:
-            break
-        at = comma.end()
-    return members
-
-
-_DECODER = json.JSONDecoder(parse_int=len)
-_NAME = r'\s*"([^"\\]*(?:\\.[^"\\]*)*)"\s*:\s*'
-_COMMA = r"\s*,"
-
-
-class _Found(Exception):
+class _Ended(Exception):
     """Raised to end the parsing."""
 
 
-def _code_in_xml(text: bytes) -> str:
-    """Return the text of the first ``Code`` element; "" if there is none, or if there is a DOCTYPE."""
+def element_text(text: bytes, is_meant: Callable[[list[str]], bool]) -> str | None:
+    """Return the text of the first element that is meant, of a document that may be cut off after it.
+
+    :param is_meant: is told the names from the root to an element, without prefixes.
+    :returns: None if there is none, and for a document with a DOCTYPE.
+    """
     parts: list[str] = []
     path: list[str] = []
+    is_found = False
 
     def start(tag: str, attributes: object) -> None:
         path.append(tag.rpartition(":")[2])
 
     def end(tag: str) -> None:
-        if path.pop() == XML_ELEMENT:
-            raise _Found
+        nonlocal is_found
+        is_found = is_meant(path)
+        path.pop()
+        if is_found:
+            raise _Ended
 
     def characters(data: str) -> None:
-        if path[-1] == XML_ELEMENT:
+        if is_meant(path):
             parts.append(data)
 
     def refuse(*declaration: object) -> None:
-        raise _Found
+        raise _Ended
 
-    from xml.parsers import expat  # few services answer in XML
+    from xml.parsers import expat  # few services speak XML
 
     # The encoding is fixed, so that a declaration cannot make Python look up a codec.
     parser = expat.ParserCreate("utf-8")
@@ -116,13 +98,9 @@ def _code_in_xml(text: bytes) -> str:
     parser.EndElementHandler = end
     parser.CharacterDataHandler = characters
     parser.StartDoctypeDeclHandler = refuse
-    try:
+    with suppress(_Ended, expat.ExpatError):
         parser.Parse(text, True)
-    except _Found:
-        return "".join(parts)
-    except expat.ExpatError:
-        pass
-    return ""
+    return "".join(parts) if is_found else None
 
 
 def code_of(outcome: Outcome) -> str | None:

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, unquote
-from xml.parsers import expat
 
+from .error_code import element_text
 from .json_ast import Node
 
 MAX_BODY = 16 * 1024 * 1024  # bytes: the largest request of DynamoDB
@@ -71,27 +71,7 @@ def json_member(text: str, name: str) -> str | None:
 
 
 def xml_child(text: str, name: str) -> str | None:
-    """Return the text of a child of the root element, or None for an invalid document or one with a DOCTYPE."""
-    parser = expat.ParserCreate()
-    path: list[str] = []
-    found: list[str] = []
-
-    def refuse(*_: object) -> None:
-        raise ValueError("a DOCTYPE")
-
-    def characters(data: str) -> None:
-        if path[1:] == [name]:
-            found.append(data)
-
-    parser.StartDoctypeDeclHandler = refuse
-    parser.StartElementHandler = lambda tag, _: path.append(tag)
-    parser.EndElementHandler = lambda _: path.pop()
-    parser.CharacterDataHandler = characters
-    try:
-        parser.Parse(text, True)
-    except (expat.ExpatError, ValueError):
-        return None
-    return "".join(found)
+    return element_text(text.encode(errors="replace"), lambda path: path[1:] == [name])
 
 
 HTTP_HEADER = "smithy.api#httpHeader"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import threading
-from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, fields
+from typing import ClassVar, NamedTuple
 
 from ..checks import is_finite
-from ..clock import SYSTEM_CLOCK, Clock, wait_in
+from ..clock import SYSTEM_CLOCK, Clock
 from ..core.steps import Wait
 from ..forksafe import FreshCopies, renew_lock_after_fork
 
@@ -173,74 +172,44 @@ class PermitWait:
     """
 
     seconds: float
-    _limiter: ClientRateLimiter = field(repr=False)
-    _generation: int = field(repr=False)
 
     def rest(self, clock: Clock) -> None:
-        """Wait for ``seconds``, or until the rate changes; interruptible. For the sender."""
-        wait_in(UntilItChanges(self._limiter, self._generation, self.seconds), clock)
+        """Wait for ``seconds``; interruptible. For the sender."""
+        clock.sleep(self.seconds)
 
 
-class Waiting(ABC):
-    """A thread's place among those that a limiter keeps waiting: they are woken when the rate changes."""
+class UntilPermitted:
+    """A place among those that a limiter keeps waiting, who are woken when the rate changes.
 
-    def __init__(self, limiter: ClientRateLimiter) -> None:
-        self.changed: threading.Condition = threading.Condition(limiter._lock)
-        self.limiter = limiter
-
-    def look(self, now: float) -> Any:
-        """Join at the first look, and leave with the answer."""
-        self.limiter._waiting.add(self)
-        seen = self._seen(now)
-        if not isinstance(seen, Wait):
-            self.leave(now)
-        return seen
-
-    @abstractmethod
-    def _seen(self, now: float) -> Any:
-        """Return the answer, or how long to wait for it."""
-
-    def leave(self, now: float) -> None:
-        self.limiter._waiting.discard(self)
-
-
-class UntilItChanges(Waiting):
-    """Waits until the rate changes, or for some seconds."""
-
-    def __init__(self, limiter: ClientRateLimiter, generation: int, seconds: float) -> None:
-        super().__init__(limiter)
-        self._generation = generation
-        self._seconds = seconds
-        self._until: float | None = None
-
-    def _seen(self, now: float) -> Wait | None:
-        self._until = now + self._seconds if self._until is None else self._until
-        # A response that came since the question was asked has changed the answer.
-        if self.limiter._generation == self._generation and now < self._until:
-            return Wait(self._until)
-        return None
-
-
-class UntilPermitted(Waiting):
-    """Waits for a permit, and takes it. Its answer: the seconds that took, or how far away the next one is.
+    Its answer, once it has taken a permit: the seconds that took; or how far away the next one is.
 
     :param longest: seconds that it may wait in all; None: as long as it takes.
     :param deadline: the moment by which it must have one; None: there is none.
     """
 
     def __init__(self, limiter: ClientRateLimiter, longest: float | None, deadline: float | None) -> None:
-        super().__init__(limiter)
+        self.changed: threading.Condition = threading.Condition(limiter._lock)
+        self._limiter = limiter
         self._longest = longest
         self._deadline = deadline
         self._began: float | None = None
 
-    def _seen(self, now: float) -> Wait | float | TooLate:
+    def look(self, now: float) -> Wait | float | TooLate:
+        """Take a permit if there is one; else stay, unless it would come too late."""
+        self._limiter._waiting.add(self)
         self._began = now if self._began is None else self._began
-        seconds = self.limiter._take(now)
+        seconds = self._limiter._take(now)
+        too_late = None
         if seconds is not None:
             too_late = TooLate.of(now - self._began + seconds, self._longest, now + seconds, self._deadline)
-            return Wait(now + seconds) if too_late is None else too_late._replace(seconds=seconds)
-        return now - self._began
+            if too_late is None:
+                return Wait(now + seconds)
+            too_late = too_late._replace(seconds=seconds)
+        self.leave(now)
+        return now - self._began if too_late is None else too_late
+
+    def leave(self, now: float) -> None:
+        self._limiter._waiting.discard(self)
 
 
 class TooLate(NamedTuple):
@@ -277,7 +246,7 @@ class ClientRateLimiter(FreshCopies):
     _past: ClassVar[frozenset[str]] = frozenset(
         {
             *("_refilled_at", "_last_throttle", "enabled", "_fill_rate", "_capacity", "_max_capacity"),
-            *("_last_max_rate", "_clocker", "_generation", "_lock", "_waiting"),
+            *("_last_max_rate", "_clocker", "_lock", "_waiting"),
         }
     )
 
@@ -287,7 +256,6 @@ class ClientRateLimiter(FreshCopies):
         self._begin()
 
     def _begin(self) -> None:
-        self._generation = 0
         self._reset()
         self.renew_lock()
         renew_lock_after_fork(self)
@@ -312,7 +280,7 @@ class ClientRateLimiter(FreshCopies):
             return None
         with self._lock:
             seconds = self._take(self.clock.now())
-            return None if seconds is None else PermitWait(seconds, self, self._generation)
+            return None if seconds is None else PermitWait(seconds)
 
     def _take(self, now: float) -> float | None:
         """Take one permit, or return the seconds until there is one. Called with the lock."""
@@ -379,7 +347,6 @@ class ClientRateLimiter(FreshCopies):
             self._wake_all()
 
     def _wake_all(self) -> None:
-        self._generation += 1
         for place in tuple(self._waiting):
             place.changed.notify()
 
@@ -393,7 +360,7 @@ class ClientRateLimiter(FreshCopies):
     def renew_lock(self) -> None:
         """Make the lock anew, after a fork: the waiting threads do not exist in the child."""
         self._lock = threading.Lock()
-        self._waiting: set[Waiting] = set()
+        self._waiting: set[UntilPermitted] = set()
 
     def _refill(self, now: float) -> None:
         gained = (now - self._refilled_at) * self._fill_rate

@@ -32,7 +32,7 @@ WAITS = {
     "features/redis.py": {"ask.is_over.wait", "self._changed.wait"},  # for its own thread, and that for questions
     "smithy/buckets.py": {"wait_in"},  # a bucket that is asked by hand
     "policy.py": {"clock.sleep"},  # around a block of code that is no HTTP
-    "smithy/rate_limiter.py": {"wait_in"},  # a limiter that is asked by hand
+    "smithy/rate_limiter.py": {"clock.sleep"},  # a limiter that is asked by hand
 }
 """The places that wait, outside ``wire/``, where sockets do: the driver waits for operations, by the clock."""
 WAITING = {"sleep", "wait", "wait_for", "wait_on", "wait_in", "drive"}
