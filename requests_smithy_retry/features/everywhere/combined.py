@@ -17,7 +17,6 @@ from urllib3.util.retry import Retry
 from ...checks import safe_repr
 from ...config.retry_config import RetryConfig
 from ...config.sources import MOUNTED_VALUES as MOUNTED
-from ..urllib3_retry import translate, with_translated
 from ..urllib3_retry.translation import overridden, own_methods
 
 NEVER = "never"
@@ -135,13 +134,6 @@ def take_over(adapter: HTTPAdapter, ours: Any, policy: dict[str, Any], own: Any 
     return adapter
 
 
-def policy_for(adapter: HTTPAdapter, ours: Any, policy: RetryConfig, own: Any = None) -> RetryConfig:
-    """Return the policy that an adapter would have if it were taken over; raise what :func:`take_over` raises."""
-    theirs: Any = type(adapter)
-    class_of_both(theirs, ours)
-    return policy if own is None else with_translated(policy, translate(own))
-
-
 @functools.lru_cache(1)
 def names_of(ours: Any) -> frozenset[str]:
     """Return the names of the attributes by which our class goes, and ``HTTPAdapter`` does not."""
@@ -157,45 +149,34 @@ def retries_nothing(value: Any) -> bool:
     return value in (0, False)
 
 
-class Objection(NamedTuple):
-    """The reason why an adapter is left alone.
-
-    :param why: the rest of a sentence that begins with the adapter.
-    :param remedy: the value of ``mounted`` that would reach it, or :data:`NEVER`.
-    """
-
-    why: str
-    remedy: str
-
-
-def objection(adapter: Any, ours: Any, mounted: str) -> Objection | None:
+def left_alone(adapter: Any, name: str, ours: Any, mounted: str) -> Kind | None:
+    """Return the kind of an adapter of another class than ours that is left alone; None: it can be made to retry."""
     if not isinstance(adapter, HTTPAdapter):
-        return Objection(", which is not an HTTPAdapter", NEVER)
+        return Kind(f"{name}, which is not an HTTPAdapter", NEVER)
     if "send" in vars(adapter):
-        return Objection(", whose send is an attribute and may retry by itself", NEVER)
+        return Kind(f"{name}, whose send is an attribute and may retry by itself", NEVER)
     names = own_names(adapter)
     taken = {name for name in names if not name.startswith("__")} & {*names_of(ours), "max_retries"}
     taken |= vars(adapter).keys() & names_of(ours)
     if taken or "max_retries" not in vars(adapter):
-        return Objection(f", whose {min(taken, default='constructor')} is not what a RetryAdapter needs", NEVER)
-    found = _objection_to_send if "send" in names else _objection_to(adapter.max_retries)
-    return None if MOUNTED.index(found.remedy) <= MOUNTED.index(mounted) else found
+        return Kind(f"{name}, whose {min(taken, default='constructor')} is not what a RetryAdapter needs", NEVER)
+    why, remedy = ", which has a send of its own and may retry by itself", "replace"
+    if "send" not in names:
+        why, remedy = _words_on(adapter.max_retries)
+    return None if MOUNTED.index(remedy) <= MOUNTED.index(mounted) else Kind(name + why, remedy)
 
 
 def own_names(adapter: Any) -> set[str]:
     return {name for kind in type(adapter).__mro__ if kind not in HTTPAdapter.__mro__ for name in vars(kind)}
 
 
-_objection_to_send = Objection(", which has a send of its own and may retry by itself", "replace")
-
-
-def _objection_to(retries: Any) -> Objection:
+def _words_on(retries: Any) -> tuple[str, str]:
     found = overridden(retries) if isinstance(retries, Retry) else []
     if found:
-        return Objection(f" with {display_retries(retries)}, whose {found[0]} cannot be translated", "replace")
+        return f" with {display_retries(retries)}, whose {found[0]} cannot be translated", "replace"
     if not retries_nothing(retries):
-        return Objection(f" with {display_retries(retries)}, which mounted='all' would translate", "all")
-    return Objection(", which mounted='plain' would have retry", "plain")
+        return f" with {display_retries(retries)}, which mounted='all' would translate", "all"
+    return ", which mounted='plain' would have retry", "plain"
 
 
 def display_retries(retries: Any) -> str:

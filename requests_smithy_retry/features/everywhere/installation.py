@@ -88,7 +88,7 @@ class Installation:
         from ...checks import is_first
         from ...errors import RetryConfigError, RetryConfigWarning
         from ...observing.log import log_left_alone
-        from .combined import NEVER, Kind, Objection, objection
+        from .combined import NEVER, Kind, left_alone
 
         if not self.config.enabled:
             return
@@ -98,23 +98,23 @@ class Installation:
                 self._reached.add(Kind(name), adapter.retry_config)
                 self._alive[id(adapter)] = adapter
             return
-        found, policy = objection(adapter, type(self._adapter), self.mounted), None
-        if found is None:
+        kind, policy = left_alone(adapter, name, type(self._adapter), self.mounted), None
+        if kind is None:
             try:
                 said, policy = self._reach(adapter)
-                name += said
+                kind = Kind(name + said)
             except (RetryConfigError, RetryConfigWarning, TypeError) as refusal:
                 remedy = NEVER if isinstance(refusal, TypeError) else "replace"
-                found = Objection(f", which cannot be combined: {refusal}", remedy)
-        kind = Kind(name) if found is None else Kind(name + found.why, found.remedy)
+                kind = Kind(f"{name}, which cannot be combined: {refusal}", remedy)
         with _lock:
             self._reached.add(kind, policy)
-        if found is not None and is_first(self._left_alone, kind.sentence):
+        if policy is None and is_first(self._left_alone, kind.sentence):
             log_left_alone(kind.sentence)
 
     def _reach(self, adapter: Any) -> tuple[str, RetryConfig]:
         """Make an adapter retry; return what is to be said of its own retries, and its policy."""
-        from .combined import display_retries, own_names, policy_for, retries_nothing
+        from ..urllib3_retry import translate, with_translated
+        from .combined import class_of_both, display_retries, own_names, retries_nothing
 
         retries = adapter.max_retries
         said = ", beneath its own send" if "send" in own_names(adapter) else ""
@@ -122,7 +122,10 @@ class Installation:
             said = f" with {display_retries(retries)}{', which is ignored' if self.mounted == 'replace' else ''}{said}"
         own = None if self.mounted == "replace" or retries_nothing(retries) else retries
         if self.is_dry:
-            return said, policy_for(adapter, type(self._adapter), self.config, own)
+            theirs: Any = type(adapter)
+            ours: Any = type(self._adapter)
+            class_of_both(theirs, ours)  # or TypeError
+            return said, self.config if own is None else with_translated(self.config, translate(own))
         return said, self._take_over(adapter, own).retry_config
 
     def look_at(self, session: requests.Session) -> None:

@@ -18,7 +18,7 @@ TYPE_CHECKING = False  # as in typing: a program that does not use requests pays
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from importlib.machinery import ModuleSpec
-    from types import CodeType, TracebackType
+    from types import TracebackType
     from typing import Any, TypeAlias
 
     from ...errors import RetryConfigError
@@ -280,17 +280,12 @@ def _run_file(program: str) -> int:
         runpy.run_path(path, run_name="__main__")
     else:
         _first_on_path(os.path.dirname(os.path.realpath(program)))
-        _run_code(compile(content, path, "exec", dont_inherit=True), __file__=path, __cached__=None)
+        main = ModuleType("__main__")
+        main.__dict__.update(__builtins__=builtins, __file__=path, __cached__=None)
+        KEPT.append(sys.modules["__main__"])
+        sys.modules["__main__"] = main  # and it stays there for the interpreter's exit
+        exec(compile(content, path, "exec", dont_inherit=True), main.__dict__)
     return 0
-
-
-def _run_code(code: CodeType, **names: object) -> None:
-    """Run code as ``__main__``, and leave the module there for the interpreter's exit."""
-    main = ModuleType("__main__")
-    main.__dict__.update(__builtins__=builtins, **names)
-    KEPT.append(sys.modules["__main__"])
-    sys.modules["__main__"] = main
-    exec(code, main.__dict__)
 
 
 def _first_on_path(*folder: str) -> None:
