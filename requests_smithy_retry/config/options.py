@@ -148,20 +148,6 @@ WORDS = {
 }
 """Each option by the names of urllib3, tenacity, stamina, backoff, botocore and httpx-retries."""
 
-INSTEAD = {
-    "initial_backoff": "give backoff=ExponentialRetryBackoffStrategy(backoff_scale_value=...)",
-    "throttling_backoff": "give backoff=function, which is given the outcome",
-    "backoff_strategy": "give backoff=...",
-    "rate_limiter": "give strategy=AdaptiveRetryStrategy(rate_limiter=...)",
-    "max_permit_wait": "give strategy=AdaptiveRetryStrategy(max_permit_wait=...)",
-    "models": "give classifiers=[SmithyModelClassifier([model.for_endpoint(url)])]",
-    "error_parser": "give classifiers=[ModeledAsRetryableClassifier(function)]",
-    "default_classifiers": "give classifiers=only(...), which are asked in place of the default ones",
-    "sdk_headers": "give listeners=[SdkHeaders()]",
-    "idempotency_header": "the header is Idempotency-Key",
-}
-"""The advice in place of each option that there was once."""
-
 MEANT = {word: name for name, words in WORDS.items() for word in words.split()}
 
 
@@ -171,7 +157,5 @@ def nearest(name: str, known: Collection[str]) -> str:
     >>> nearest("status_forcelist", ["retry_spec", "retry_status_codes"])
     "did you mean 'retry_status_codes'?"
     """
-    if name in INSTEAD:
-        return INSTEAD[name]
     meant = MEANT.get(name)
     return f"did you mean {meant!r}?" if meant in known else suggestion(name, known, repr)

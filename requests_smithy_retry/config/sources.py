@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from ..checks import BadValue, suggestion
 from ..errors import RetryConfigError
-from .options import INSTEAD, MEANT, PREFIX, Option, source_of, warn_of_variable, warn_of_void
+from .options import MEANT, PREFIX, Option, source_of, warn_of_variable, warn_of_void
 from .parsers import one_of
 from .retry_config import OPTIONS, RetryConfig
 
@@ -91,8 +91,6 @@ def warn_of_typos(environ: Mapping[str, str]) -> None:
 def _instead_of(variable: str) -> str:
     name = variable[len(PREFIX) :].lower()
     name = MEANT.get(name, name)
-    if name in INSTEAD:
-        return INSTEAD[name]
     if name in OPTIONS and OPTIONS[name].not_from_environment:
         return f"the option {name!r} can only be set in code"
     return suggestion(PREFIX + name.upper(), (*VARIABLES, *INSTALLING))

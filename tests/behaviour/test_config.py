@@ -276,7 +276,6 @@ IN_CODE = "the option {!r} can only be set in code"
         *[(name.upper(), IN_CODE.format(name)) for name in sorted(NOT_FROM_ENVIRONMENT)],
         ("TOTAL", "did you mean SMITHY_RETRY_MAX_ATTEMPTS?"),
         ("BEFORE_SLEEP", IN_CODE.format("listeners")),
-        ("SDK_HEADERS", "give listeners=[SdkHeaders()]"),
     ],
 )
 def test_a_variable_that_sets_nothing_is_warned_about_once(variable, hint, monkeypatch) -> None:

@@ -268,21 +268,11 @@ def test_what_is_allowed_is_kept_in_one_form(name, given, kept) -> None:
         ("retry_on", "did you mean 'retry_status_codes'?"),
         ("wait_exponential", "did you mean 'backoff'?"),
         ("on_backoff", "did you mean 'listeners'?"),
-        ("initial_backoff", "give backoff=ExponentialRetryBackoffStrategy(backoff_scale_value=...)"),
-        ("throttling_backoff", "give backoff=function, which is given the outcome"),
-        ("backoff_strategy", "give backoff=..."),
-        ("rate_limiter", "give strategy=AdaptiveRetryStrategy(rate_limiter=...)"),
-        ("max_permit_wait", "give strategy=AdaptiveRetryStrategy(max_permit_wait=...)"),
-        ("models", "give classifiers=[SmithyModelClassifier([model.for_endpoint(url)])]"),
-        ("error_parser", "give classifiers=[ModeledAsRetryableClassifier(function)]"),
-        ("default_classifiers", "give classifiers=only(...), which are asked in place of the default ones"),
-        ("sdk_headers", "give listeners=[SdkHeaders()]"),
-        ("idempotency_header", "the header is Idempotency-Key"),
         ("qqqqq", f"there are {', '.join(DEFAULTS)}"),
     ],
 )
 def test_a_name_that_is_none_leads_to_one_that_is(name, hint) -> None:
-    """The words of urllib3, tenacity and others, old names of ours, and misspelt ones lead to what is meant."""
+    """The words of urllib3, tenacity and others, and misspelt ones lead to what is meant."""
     for make in (RetryAdapter, RetryConfig().replace, RetryConfig.from_environment):
         with pytest.raises(TypeError) as caught:
             make(**{name: 1})

@@ -290,29 +290,25 @@ def test_a_rest_without_a_byte_is_a_failure(stream: bool) -> None:
 
 
 OLD, DATE = "Sun, 06 Nov 1994 08:48:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT"
-WEAK = "its ETag is weak or malformed"
 
 
 @pytest.mark.parametrize(
-    ("headers", "why"),
+    "headers",
     [
-        *(({"ETag": tag}, WEAK) for tag in ('W/"v1"', "v1", '"a", "b"')),
-        ({"ETag": 'W/"v1"', "Last-Modified": OLD, "Date": DATE}, WEAK),
-        ({"ETag": TAG, "Accept-Ranges": "none"}, "the server refuses ranges"),
-        ({"Last-Modified": OLD}, "the server sent no validator"),
-        ({"Last-Modified": "yesterday", "Date": DATE}, "the server sent no validator"),
-        (
-            {"Last-Modified": "Sun, 06 Nov 1994 08:48:38 GMT", "Date": DATE},
-            "its Last-Modified is too young to be a strong validator",
-        ),
+        *({"ETag": tag} for tag in ('W/"v1"', "v1", '"a", "b"')),
+        {"ETag": 'W/"v1"', "Last-Modified": OLD, "Date": DATE},
+        {"ETag": TAG, "Accept-Ranges": "none"},
+        {"Last-Modified": OLD},
+        {"Last-Modified": "yesterday", "Date": DATE},
+        {"Last-Modified": "Sun, 06 Nov 1994 08:48:38 GMT", "Date": DATE},
     ],
 )
-def test_a_stream_that_may_not_go_on_says_why(headers: dict[str, str], why: str) -> None:
-    """Without a strong validator, the original error has the position and the reason."""
+def test_a_stream_without_a_strong_validator_does_not_go_on(headers: dict[str, str]) -> None:
+    """It ends with the original error."""
     shelf = Shelf(100_000, headers=headers)
     with FaultServer(shelf) as server, session() as made:
         error = error_of(lambda: made.get(server.url, stream=True, timeout=60).content)
-    assert f"at byte 100000 of {len(BODY)}; not continued: {why}" in str(error)
+    assert isinstance(error, requests.exceptions.ChunkedEncodingError)
     assert 1 == len(shelf.asked)
 
 

@@ -7,20 +7,18 @@ from __future__ import annotations
 import functools
 import ssl
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import requests.exceptions
 import urllib3.exceptions as uex
 from requests import PreparedRequest, Response
 
+from ...core.driver import Driver
+from ...core.plan import Call
 from ...core.port import WaitEnded
 from ...observing.history import add_piece, attach, retry_history
 from .body import WatchedBody, skip, watch
 from .rules import Piece, Resumable, resumable
-
-if TYPE_CHECKING:
-    from ...core.driver import Driver
-    from ...core.plan import Call
 
 LONG = 100_000
 """A shorter body that breaks off inside an attempt is begun anew: asking for its rest would save nothing."""
@@ -33,30 +31,18 @@ def watch_body(driver: Driver, call: Call, request: PreparedRequest, response: R
     if heard is None and plan is None:
         return
     body = watch(response, heard)
-    if body is not None and body.is_on_a_wire:
-        if isinstance(plan, Resumable):
-            body.mend = functools.partial(mend, driver, call, request, weakref.ref(response), plan)
-        else:
-            body.mend = _refusal(plan, call, response)
+    if body is not None and body.is_on_a_wire and plan is not None:
+        body.mend = functools.partial(mend, driver, call, request, weakref.ref(response), plan)
 
 
-def _refusal(why: str | None, call: Call, response: Response) -> functools.partial[None] | None:
-    """Return what tells of a body in the caller's hands that it may not be continued."""
-    is_in_hand = call.stream and response.status_code == 200
-    return functools.partial(refuse, why) if why is not None and is_in_hand else None
-
-
-def _plan(call: Call, request: PreparedRequest, response: Response) -> Resumable | str | None:
-    """Return how a body may be continued, or why it may not; None where nobody would ask."""
-    chosen, headers = call.options.resume, response.headers
+def _plan(call: Call, request: PreparedRequest, response: Response) -> Resumable | None:
+    """Return how a body may be continued; None: it may not, or nobody would ask."""
+    chosen = call.options.resume
     if not (call.config.resume if chosen is None else chosen):
         return None
     length = None if call.stream else getattr(response.raw, "length_remaining", None)
     is_short = length is not None and length <= LONG
-    if is_short or not ("etag" in headers or "last-modified" in headers):
-        return None
-    plan = resumable(request, response)
-    return plan if call.stream or isinstance(plan, Resumable) else None
+    return None if is_short else resumable(request, response)
 
 
 class Rest:
@@ -69,7 +55,6 @@ class Rest:
         self.why: str = ""
 
     def receive(self, response: Response) -> None:
-        """Go on with an answer that fits, once its first bytes are there."""
         found = self.plan.fit(response, self.body.received)
         if not isinstance(found, Piece):
             self.why = found
@@ -86,14 +71,6 @@ class Rest:
             self.body.close_connection()  # nothing is held while its operation waits
             raise
         self.is_taken = True
-
-
-def refuse(why: str, body: WatchedBody, error: Exception) -> None:
-    """Raise the original error of a body in the caller's hands that cannot be continued, with position and reason."""
-    try:
-        raise broken_off(body, error, why)
-    finally:
-        del error  # its traceback refers to this frame
 
 
 def mend(

@@ -113,18 +113,13 @@ class Resumable(NamedTuple):
         return ""
 
 
-def resumable(request: PreparedRequest, response: Response) -> Resumable | str:
-    """Return how a body may be continued; or, in a phrase, why it may not.
-
-    :param response: its answer, of which nothing was read yet.
-    """
+def resumable(request: PreparedRequest, response: Response) -> Resumable | None:
+    """Return how a body may be continued of which nothing was read yet; None: it may not be."""
     if request.method != "GET" or response.status_code not in (200, PARTIAL):
-        return "only an answer of 200 or 206 to a GET can be continued"
-    if "none" in response.headers.get("accept-ranges", "").lower():
-        return "the server refuses ranges"
+        return None
     validator = _validator(response)
-    if isinstance(validator, str):
-        return validator
+    if validator is None or "none" in response.headers.get("accept-ranges", "").lower():
+        return None
     coding = response.headers.get("content-encoding", "").strip().lower()
     own = request.headers.get("Range")
     if response.status_code == 200:
@@ -132,7 +127,7 @@ def resumable(request: PreparedRequest, response: Response) -> Resumable | str:
         return Resumable(*validator, coding, 0, length, length)
     found = content_range(response)
     if not isinstance(own, str) or found is None or re.fullmatch(_RANGE, own.strip()) is None:
-        return "a part of several ranges, or one that was not asked for, cannot be continued"
+        return None  # a part of several ranges, or one that was not asked for
     return Resumable(*validator, coding, found.first, found.end, found.total)
 
 
@@ -149,17 +144,15 @@ def _length_of_whole(response: Response) -> int | None:
     return None if match is None else int(match[1])
 
 
-def _validator(response: Response) -> tuple[str, str] | str:
-    """Return the field and the value of a strong validator; or, in a phrase, why there is none."""
+def _validator(response: Response) -> tuple[str, str] | None:
+    """Return the field and the value of a strong validator."""
     tag = response.headers.get("etag")
     if tag is not None:
         # A client with an entity tag must not put a date into If-Range (RFC 9110 13.1.5).
-        return ("etag", tag.strip()) if re.fullmatch(_ETAG, tag.strip()) else "its ETag is weak or malformed"
+        return ("etag", tag.strip()) if re.fullmatch(_ETAG, tag.strip()) else None
     changed, made = (parse_http_date(response.headers.get(name, "").strip()) for name in ("last-modified", "date"))
-    if changed is None or made is None:
-        return "the server sent no validator"
-    if made - changed < STRONG_AFTER:
-        return "its Last-Modified is too young to be a strong validator"
+    if changed is None or made is None or made - changed < STRONG_AFTER:
+        return None
     return "last-modified", response.headers["last-modified"].strip()
 
 
