@@ -26,8 +26,8 @@ CONTENT_TOO_LARGE = 413
 RATE_LIMIT_WORDS = rb"(?i)secondary rate limit|abuse detection|rate ?limit ?exceeded|rate ?limited"
 """The words by which the body of a 403 says that it is a rate limit: GitHub's, and those of Google's APIs."""
 SECONDARY_LIMIT = b"secondary rate limit"
-SECONDARY_WAIT = 60.0
-"""The least wait after GitHub's secondary limit that comes without a hint, in seconds, as GitHub asks."""
+SECONDARY = RetryIndicated(RetryReason(ErrorKind.THROTTLING, 60.0, SECONDARY_LIMIT.decode()))
+"""After GitHub's secondary limit without a hint, the wait is at least a minute, as GitHub asks."""
 
 
 def verdict_on_status(status: int) -> RetryAction:
@@ -43,7 +43,8 @@ class HttpStatusCodeClassifier:
     """Classifies 429 and 529 as throttling and the other chosen statuses as transient errors.
 
     Where 429 is among them, a 403 that says that it is a rate limit is throttling, too: it has a ``Retry-After``, or
-    its body says so. A 413 with a ``Retry-After`` is transient. There is no opinion on the rest.
+    its body says so. A 413 with a ``Retry-After`` is transient. Some servers send ``Retry-After: 0`` with each answer,
+    which says nothing. There is no opinion on the rest.
 
     :param codes: the statuses to retry, from 100 to 599.
     :param by_status_alone: nothing else is looked at.
@@ -69,30 +70,28 @@ class HttpStatusCodeClassifier:
     def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
         """Judge by the status, and by what a 403 or a 413 says besides."""
         status = outcome.status
-        if status in self.codes:
-            return verdict_on_status(status)
+        verdict = verdict_on_status(status) if status in self.codes else NO_ACTION
         if self.by_status_alone or TOO_MANY_REQUESTS not in self.codes:
-            return NO_ACTION
-        if status == FORBIDDEN:
-            return _verdict_on_forbidden(outcome)
-        if status == CONTENT_TOO_LARGE and _has_hint(outcome):
+            return verdict
+        if status == TOO_MANY_REQUESTS or (status == FORBIDDEN and verdict is NO_ACTION):
+            return _verdict_on_refusal(outcome, verdict)
+        if status == CONTENT_TOO_LARGE and verdict is NO_ACTION and _asks_to_wait(outcome):
             return TRANSIENT
-        return NO_ACTION
+        return verdict
 
 
-def _has_hint(outcome: Outcome) -> bool:
-    return outcome.response is not None and read_hint(outcome.response.headers, wall=0.0) is not None
+def _asks_to_wait(outcome: Outcome) -> bool:
+    hint = None if outcome.response is None else read_hint(outcome.response.headers, wall=0.0)
+    return hint is not None and hint.seconds > 0
 
 
-def _verdict_on_forbidden(outcome: Outcome) -> RetryAction:
-    if _has_hint(outcome):
+def _verdict_on_refusal(outcome: Outcome, otherwise: RetryAction) -> RetryAction:
+    if _asks_to_wait(outcome):
         return THROTTLED
     words = re.search(RATE_LIMIT_WORDS, outcome.body_prefix)
     if words is None:
-        return NO_ACTION
-    if words[0].lower() != SECONDARY_LIMIT:
-        return THROTTLED
-    return RetryIndicated(RetryReason(ErrorKind.THROTTLING, SECONDARY_WAIT, "secondary rate limit"))
+        return otherwise
+    return SECONDARY if words[0].lower() == SECONDARY_LIMIT else THROTTLED
 
 
 STILL_RUNNING = 409

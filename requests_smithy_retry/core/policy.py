@@ -59,7 +59,7 @@ HintReader = Callable[[Outcome, RetryReason], Hint | None]
 class Policy:
     """The rules of a strategy; they do not change.
 
-    :param hints: further readers of hints: of two, the shorter wait is tried first.
+    :param hints: readers of further hints, which count where a response has none of the well-known ones.
     :param hears: the fields, in lower case, of which a response has one that those read; None: they read any.
     :param counts: for a urllib3 ``Retry``: given the outcomes so far, says in a phrase which of its counts is used up.
     """
@@ -151,9 +151,9 @@ class Policy:
             return hints
         if self.hears is None or not self.hears.isdisjoint(names_in(outcome.response.headers)):
             own = read_hint(outcome.response.headers, wall=outcome.wall)
-            told = list(filter(None, (own, *[read(outcome, reason) for read in self.hints])))
-            if told:
-                hints.append(min(told) if outcome.attempt == 1 else told[0])
+            told = next(filter(None, (own, *(read(outcome, reason) for read in self.hints))), None)
+            if told is not None:
+                hints.append(told)
         return hints
 
     def asked(self, outcome: Outcome, verdict: Classification | None) -> float | None:

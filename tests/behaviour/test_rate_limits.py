@@ -114,6 +114,19 @@ def test_the_shorter_wait_is_tried_first() -> None:
     assert [(0, 0), (2, 0), (2, 26)] == [(attempt.delay, attempt.gate_wait) for attempt in history.attempts]
 
 
+def test_a_reset_makes_no_wait_shorter_than_the_server_asked_for() -> None:
+    """``Retry-After`` takes precedence (IETF draft, 7), for the request that was refused and for all others.
+
+    Discord's shared limit sends a reset of 2 s with 42 s; Jira Cloud's reset has no seconds, so it is over already.
+    """
+    refused = limit(0, 2, status=429, **{"Retry-After": "42"})
+    adapter = scripted(refused, 200, clock=FakeClock())
+    assert [0.0, 42.0] == [attempt.delay for attempt in retry_history(send(adapter)).attempts]
+    adapter = scripted(refused, refused, 200, clock=FakeClock(), max_attempts=1)
+    assert [429, 429, 200] == [send(adapter).status_code for _ in range(3)]
+    assert [2.0, 42.0] == adapter.clock.sleeps
+
+
 def test_a_refusal_holds_its_own_request_alone() -> None:
     """The next operation goes at once; after a second refusal in a row the third one waits."""
     refused = Reply(429, {"Retry-After": "7"})

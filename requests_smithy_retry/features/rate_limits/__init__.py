@@ -109,11 +109,10 @@ class RateLimits(Announcements):
         who = call.data.setdefault(WHO, Caller())
         limits = self.users(scope).made(user_of(call.request.headers))
         limits.asked.add(who)
-        shorter, longer = min(hints).seconds, max(hints).seconds
-        call.data[ASKED] = shorter
+        call.data[ASKED] = asked = hints[0].seconds
         if said is not None and is_refused:
-            call.data[TRIES_SHORTER] = outcome.attempt == 1 and said.seconds + ROUNDING < longer
-            limits.refused(who, shorter, outcome.ended)
+            call.data[TRIES_SHORTER] = outcome.attempt == 1 and asked + ROUNDING < hints[-1].seconds
+            limits.refused(who, asked, outcome.ended)
 
     def users(self, scope: Scope) -> Users:
         """Return the users of a scope."""

@@ -17,6 +17,7 @@ from requests_smithy_retry import (
     default_classifiers,
     retry_history,
 )
+from requests_smithy_retry.testing import FakeClock
 from tests.support import Reply, scripted, send
 
 NOTHING = RetryAction.no_action_indicated()
@@ -69,6 +70,7 @@ def forbidden(headers: dict[str, str], body: bytes = b"") -> Outcome:
 
 
 SECONDARY = b'{"message": "You have exceeded a secondary rate limit. Please wait a few minutes"}'
+RATE_LIMITED = RetryReason(ErrorKind.THROTTLING, 60.0, "secondary rate limit")
 
 
 @pytest.mark.parametrize(
@@ -77,6 +79,7 @@ SECONDARY = b'{"message": "You have exceeded a secondary rate limit. Please wait
         ({}, b"", NOTHING),
         ({}, b'{"message": "Bad credentials"}', NOTHING),
         ({"Retry-After": "soon"}, b"", NOTHING),
+        ({"retry-after": "0", "X-RateLimit-Remaining": "9"}, b'{"message": "You may not see this issue"}', NOTHING),
         ({"X-RateLimit-Remaining": "12", "X-RateLimit-Reset": "9"}, b"", NOTHING),
         ({"Retry-After": "60"}, b"", RetryAction.throttling_error()),
         ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1767225600"}, b"", RetryAction.throttling_error()),
@@ -85,24 +88,41 @@ SECONDARY = b'{"message": "You have exceeded a secondary rate limit. Please wait
         (
             {},
             SECONDARY,
-            RetryAction.retry_indicated(RetryReason(ErrorKind.THROTTLING, 60.0, "secondary rate limit")),
+            RetryAction.retry_indicated(RATE_LIMITED),
         ),
         ({"Retry-After": "5"}, SECONDARY, RetryAction.throttling_error()),
+        ({"Retry-After": "0"}, SECONDARY, RetryAction.retry_indicated(RATE_LIMITED)),
     ],
 )
 def test_a_403_that_says_that_it_is_a_rate_limit_is_throttling(
     headers: dict[str, str], body: bytes, expected: RetryAction
 ) -> None:
-    """A 403 is throttling with a hint, with a limit that is used up, or by its body's words; any other 403 is not."""
+    """A 403 is throttling with a hint, with a limit that is used up, or by its body's words; any other 403 is not.
+
+    Jira's Data Center, Confluence and Bitbucket send ``retry-after: 0`` with each answer that is within the limit.
+    """
     assert expected == classify(default_classifiers(), forbidden(headers, body)).action
     assert NOTHING == classify([HttpStatusCodeClassifier({503})], forbidden(headers, body)).action
     none = RetryConfig(retry_status_codes={503})
     assert NOTHING == classify(default_classifiers(none), forbidden(headers, body)).action
 
 
-@pytest.mark.parametrize(("hint", "sent"), [({}, 1), ({"Retry-After": "x"}, 1), ({"Retry-After": "2"}, 2)])
+@pytest.mark.parametrize(
+    ("hint", "sent"),
+    [({}, 1), ({"Retry-After": "x"}, 1), ({"Retry-After": "0"}, 1), ({"Retry-After": "2"}, 2)],
+)
 def test_a_413_is_retried_where_it_says_when(hint: dict[str, str], sent: int) -> None:
     """A hint means that the condition is temporary (RFC 9110, 15.5.14); a POST stays guarded."""
     adapter = scripted(Reply(413, hint), 200)
     assert sent == len(retry_history(send(adapter)).attempts)
     assert 413 == send(scripted(Reply(413, hint), 200), "POST", data="a").status_code
+
+
+@pytest.mark.parametrize(("headers", "waited"), [({}, 60.0), ({"Retry-After": "5"}, 5.0)])
+@pytest.mark.parametrize("status", [403, 429])
+def test_after_githubs_secondary_limit_the_wait_is_a_minute(
+    status: int, headers: dict[str, str], waited: float
+) -> None:
+    """GitHub sends 403 or 429, and asks for at least a minute where it does not say how long."""
+    adapter = scripted(Reply(status, headers, SECONDARY), 200, clock=FakeClock())
+    assert (200, [waited]) == (send(adapter).status_code, adapter.clock.sleeps)
