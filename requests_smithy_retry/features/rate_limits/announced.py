@@ -117,7 +117,7 @@ def _used_of(row: RateLimitDialect, value: Callable[[str], str], now: float) -> 
 
 
 DIALECTS: tuple[RateLimitDialect, ...] = (
-    # IETF draft-ietf-httpapi-ratelimit-headers: structured fields, and the sixth version's dictionary.
+    # IETF draft-ietf-httpapi-ratelimit-headers: structured fields, and the seventh version's dictionary.
     RateLimitDialect("ratelimit", limit="ratelimit-policy"),
     RateLimitDialect("ratelimit-remaining", "ratelimit-reset", "ratelimit-limit"),  # its older versions, GitLab
     # GitHub, Discord (which has the seconds, too), Reddit, Okta and most others.
