@@ -138,7 +138,7 @@ class Driver(HTTPAdapter):
                 return None
         if not is_simple:
             return None
-        return call.request if call.observed is None else call.observed.begin_first()
+        return call.request if call.observed is None else call.observed.begin(1, call.request)
 
     def _attempt(self, plan: Plan, call: Call, scope: Scope, held: Held, request: PreparedRequest) -> bool:
         """Send once, and read the body if it is wanted: a cut one is this attempt's failure. True: it is a success.

@@ -10,7 +10,6 @@ A scope has such a bucket, and a line in front of it, of which all decisions are
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..checks import check_amount
@@ -157,18 +156,6 @@ class PaidBucket(Protocol):
     def snapshot(self) -> TokenBucketSnapshot: ...
 
 
-@dataclass(frozen=True, slots=True)
-class LineSnapshot(TokenBucketSnapshot):
-    """A bucket and the line in front of it at one moment.
-
-    :param waiting: the number of operations that wait.
-    :param down_for: seconds since the first failure after the last success; None: the last thing seen was a success.
-    """
-
-    waiting: int = 0
-    down_for: float | None = None
-
-
 class PayoffQuota:
     """One scope's bucket and line. Safe to use from several threads; a child of a fork begins anew.
 
@@ -294,12 +281,12 @@ class PayoffQuota:
             self._line, self._first_tries = Line(now, max_waiters=self._max_waiters), 0
         self.bucket.forget()
 
-    def snapshot(self, now: float) -> LineSnapshot:
+    def snapshot(self, now: float) -> TokenBucketSnapshot:
         """An immutable view of bucket and line now."""
         held = self.bucket.snapshot()
         with self.lock:
             since, waiting = self._line.failing_since, len(self._line.waiters)
-        return LineSnapshot(held.capacity, held.available, held.source, waiting, None if since is None else now - since)
+        return held._replace(waiting=waiting, down_for=None if since is None else now - since)
 
 
 class PlaceInLine:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -10,19 +9,22 @@ if TYPE_CHECKING:
     from .steps import Steps
 
 
-@dataclass(frozen=True, slots=True)
-class TokenBucketSnapshot:
-    """A bucket at one moment.
+class TokenBucketSnapshot(NamedTuple):
+    """A bucket at one moment, and the line in front of it, if it has one.
 
     :param capacity: the most it holds.
     :param available: the tokens that it holds.
     :param source: which bucket answered: ``"memory"``, ``"redis"``, or ``"redis, fallen open"`` where a local bucket
         stands in for it.
+    :param waiting: the number of operations that wait for the service.
+    :param down_for: seconds since the first failure after the last success; None: the last thing seen was a success.
     """
 
     capacity: float
     available: float
     source: str = "memory"
+    waiting: int = 0
+    down_for: float | None = None
 
 
 @runtime_checkable

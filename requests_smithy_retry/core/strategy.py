@@ -138,8 +138,7 @@ def redeemed(token: object, issuer: object) -> StandardRetryToken:
     return token
 
 
-@dataclass(frozen=True, slots=True)
-class RetryContext:
+class RetryContext(NamedTuple):
     """The context that the adapter's errors carry in the attribute ``retry_context``.
 
     :param outcome: the outcome of the attempt.

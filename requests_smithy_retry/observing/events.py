@@ -239,16 +239,6 @@ class ObservedOperation:
         """The listeners' own state of this operation, each under a key of its own."""
         return {}
 
-    def begin_first(self) -> PreparedRequest:
-        """Emit ``before_attempt`` of the first attempt, and return the request to send."""
-        self.is_under_way = True
-        try:
-            self.adapter.listeners.before_attempt(BeforeAttempt(self, 1))
-        except BaseException as error:
-            self.interrupted(error, None)
-            raise
-        return self._copy or self.request
-
     def begin(self, number: int, base: PreparedRequest) -> PreparedRequest:
         """Emit ``before_attempt``, and return the request to send.
 
@@ -260,10 +250,7 @@ class ObservedOperation:
         except BaseException as error:
             self.interrupted(error, None)
             raise
-        return self._to_send()
-
-    def _to_send(self) -> PreparedRequest:
-        return self._copy or self._base or self.request
+        return self._copy or base
 
     def attempt_request(self) -> PreparedRequest:
         """Return the attempt's own copy of the request."""

@@ -14,7 +14,7 @@ import pytest
 
 from requests_smithy_retry import ErrorKind, RetryQuota, RetryReason, StopReason, TokenBucketSnapshot
 from requests_smithy_retry.core.line import UNLIMITED, Failure, Standing, Terms
-from requests_smithy_retry.core.payoff import LineSnapshot, PayoffQuota, PayoffTokenBucket
+from requests_smithy_retry.core.payoff import PayoffQuota, PayoffTokenBucket
 from requests_smithy_retry.core.steps import Refused
 from requests_smithy_retry.core.strategy import drive
 from requests_smithy_retry.testing import FakeClock
@@ -162,7 +162,7 @@ def test_a_success_that_lets_somebody_go_makes_no_room():
     quota, standing = emptied(director)
     thread = director.start(fail, quota, director)
     quota.succeeded(standing, PLAIN, 0.0, 1.0, 1.0)
-    assert LineSnapshot(2.0, 0.0, "memory", 1, None) == quota.snapshot(0.0)
+    assert TokenBucketSnapshot(2.0, 0.0, "memory", 1, None) == quota.snapshot(0.0)
     director.run_until(20)
     thread.join(60)
 
@@ -289,7 +289,7 @@ def test_an_interrupted_waiter_leaves_the_line(kind):
     quota, standing = emptied(clock)
     with pytest.raises(kind):
         fail(quota, clock, standing=standing)
-    assert LineSnapshot(2.0, 0.0, "memory", 0, pytest.approx(0.01)) == quota.snapshot(clock.now())
+    assert TokenBucketSnapshot(2.0, 0.0, "memory", 0, pytest.approx(0.01)) == quota.snapshot(clock.now())
 
 
 def test_a_line_that_fills_up_meanwhile_refuses():
@@ -312,7 +312,7 @@ def test_who_waits_goes_when_everything_is_forgotten():
     quota.forget(0.0)
     director.settle()
     assert ["what was known of the service was forgotten"] == said
-    assert LineSnapshot(2.0, 2.0, "memory", 0, None) == quota.snapshot(0.0)
+    assert TokenBucketSnapshot(2.0, 2.0, "memory", 0, None) == quota.snapshot(0.0)
 
 
 # What is known of the service
@@ -370,7 +370,7 @@ def test_a_child_begins_without_waiters_and_its_parent_keeps_its_own():
         pid = os.fork()
         if pid == 0:
             fresh = quota.snapshot(0.0)
-            os._exit(0 if fresh == LineSnapshot(2.0, 2.0) and fail(quota, director).why == "" else 1)
+            os._exit(0 if fresh == TokenBucketSnapshot(2.0, 2.0) and fail(quota, director).why == "" else 1)
     assert 0 == os.waitpid(pid, 0)[1]
     assert 1 == quota.snapshot(0.0).waiting
 
