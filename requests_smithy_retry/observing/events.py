@@ -250,7 +250,10 @@ class ObservedOperation:
         except BaseException as error:
             self.interrupted(error, None)
             raise
-        return self._copy or base
+        return self._to_send(base)
+
+    def _to_send(self, base: PreparedRequest) -> PreparedRequest:
+        return self._copy or base  # a listener may have made one
 
     def attempt_request(self) -> PreparedRequest:
         """Return the attempt's own copy of the request."""
