@@ -153,7 +153,7 @@ class Driver(HTTPAdapter):
             this_thread.sender = self
             allowed = call.timeout if limits is None else limits.begin(call.timeout)
             response = held.response = super().send(request, stream=call.stream, timeout=allowed, **call.how)
-            hears = plan.hears if call.options is NOTHING and call.observed is None else None
+            hears = plan.hears if call.options is NOTHING else None
             if hears is None or scope.parts or not hears.isdisjoint(names_in(response.headers)):
                 for receive in plan.received:
                     receive(self, call, request, response, scope)

@@ -152,7 +152,10 @@ class Held:
         if self.peeked is not None and self.peeked.whole and not is_read(response):
             response._content, response._content_consumed = self.peeked.prefix, True
         with self._in_time():
-            release_connection(response.raw, reusable=reusable)
+            self._close(response, reusable=reusable)
+
+    def _close(self, response: Response, *, reusable: bool) -> None:
+        release_connection(response.raw, reusable=reusable)
         if response.raw is not None:  # one that a mix-in or a test made by hand need not have any
             response.close()
         self.is_released = True
@@ -208,10 +211,7 @@ class Held:
         """Close the response and its connection, unless it was let go or handed over."""
         response = self.response
         if response is not None and not self.is_released:
-            release_connection(response.raw, reusable=False)
-            if response.raw is not None:
-                response.close()
-            self.is_released = True
+            self._close(response, reusable=False)
 
 
 def release_connection(raw: Any, *, reusable: bool) -> None:

@@ -125,7 +125,7 @@ class Plan(NamedTuple):
             begin_foreign is None and not policy.sees_successes and config.idempotency_key is False,
             hooked(features, "gate"),
             hooked(features, "received"),
-            heard_by(features, "received"),
+            None if listeners is not None and listeners.hears_bodies else heard_by(features, "received"),
             hooked(features, "remedy"),
             hooked(features, "on_verdict"),
             hooked(features, "attempted"),

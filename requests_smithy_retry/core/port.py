@@ -46,7 +46,8 @@ class Feature:
     hears: frozenset[str] | None = None
     """The fields, in lower case, of which a response has one that :meth:`received` or :meth:`hint` takes in; None: any.
 
-    The former is asked of any, too, in a call with listeners or ``retry_options``, and where the scope has parts.
+    The former is asked of any, too, with listeners to bodies, in a block of ``retry_options``, and where the scope has
+    parts.
     """
 
     only_in_blocks: bool = False
