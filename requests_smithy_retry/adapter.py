@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
     from urllib3.util.retry import Retry
 
+    from .core.scope import Scope
     from .features.urllib3_retry import MaxRetries as AdapterBase
 
 S = TypeVar("S", bound=Session)
@@ -168,9 +169,9 @@ class RetryAdapter(AdapterBase):
         items = listeners_of(config, config.listeners)
         self.listeners: Any = Listeners(items) if items else None
         is_ours = getattr(self.scope_of, "__func__", None) is RetryAdapter.scope_of
-        are_origins, shown = is_ours and config.scope is None, getattr(self, "_shown", None)
+        by_origin: dict[str, Scope] | None = {} if is_ours and config.scope is None else None
         made = config, self._strategy, self.features, self.listeners
-        self.plan: Plan = Plan.of(*made, scopes_are_origins=are_origins, shown=shown)
+        self.plan: Plan = Plan.of(*made, by_origin=by_origin, shown=getattr(self, "_shown", None))
 
     def scope_of(self, request: PreparedRequest) -> str:
         """Return the scope of a request: the target's origin, or the result of the option ``scope``.

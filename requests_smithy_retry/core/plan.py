@@ -102,7 +102,7 @@ class Plan(NamedTuple):
         features: tuple[Feature, ...],
         listeners: Any,
         *,
-        scopes_are_origins: bool,
+        by_origin: dict[str, Scope] | None,
         shown: Any,
     ) -> Plan:
         """Make it for a strategy, with the features that the config asks for."""
@@ -117,7 +117,7 @@ class Plan(NamedTuple):
             strategy,
             policy,
             strategy.scopes if is_own else Scopes(no_quota),
-            {} if scopes_are_origins else None,
+            by_origin,
             listeners,
             begin_foreign,
             most_attempts(strategy),
