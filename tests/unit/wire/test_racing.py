@@ -319,26 +319,6 @@ def test_whose_sockets_can_be_raced(
     assert expected == racing.can_stagger(source)
 
 
-class Interrupted(BaseException):
-    """Stands in for Ctrl-C."""
-
-
-@pytest.mark.parametrize("where", ["select", "connect", "__init__"])
-@pytest.mark.parametrize("kind", [Interrupted, KeyboardInterrupt])
-def test_an_interruption_leaves_no_socket(
-    monkeypatch: pytest.MonkeyPatch, where: str, kind: type[BaseException]
-) -> None:
-    """An interruption closes the sockets of all attempts under way."""
-
-    def interrupt(*_: Any) -> None:
-        raise kind
-
-    with hanging_port() as hanging, nothing_left():
-        monkeypatch.setattr(selectors.DefaultSelector if where == "select" else socket.socket, where, interrupt)
-        with pytest.raises(kind):
-            Race([at(hanging), at(hanging, 2)], PLAIN).run()
-
-
 @pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="signals of POSIX")
 def test_a_signals_time_out_is_not_that_of_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
     """A handler that raises ``TimeoutError`` while an address is connected to ends the race, and no other is tried."""
