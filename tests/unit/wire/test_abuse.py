@@ -265,14 +265,6 @@ def test_a_slow_final_failure_is_read_to_its_end() -> None:
         assert made.get(server.url).content == body
 
 
-def test_the_long_body_of_a_final_failure_that_is_cut_is_asked_for_again() -> None:
-    """A cut body is that attempt's failure, even if the status would not be retried."""
-    with FaultServer([CutBody(Reply(404, body=BIG), -5), Reply(404, body=BIG)]) as server, session() as made:
-        response = made.get(server.url)
-    assert response.content == BIG
-    assert [item.error for item in retry_history(response).attempts] == ["ChunkedEncodingError", None]
-
-
 def test_the_cut_body_of_a_last_failure_is_raised() -> None:
     """No attempt is left to mend it."""
     fault, broken = CutBody(Reply(503, body=BIG), -5), requests.exceptions.ChunkedEncodingError
