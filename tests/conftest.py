@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -27,6 +28,11 @@ pytest_plugins = ["requests_smithy_retry_pytest"]
 if "PYTEST_XDIST_WORKER" in os.environ:
     # This process is measured; the programs that tests start are not, which would take them long.
     os.environ.pop("COVERAGE_PROCESS_CONFIG", None)
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell that starts this in the background has Ctrl-C ignored, by programs that tests start as well.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -96,7 +96,6 @@ def over(*_: Any) -> None:
     raise SoftTimeLimitExceeded
 
 
-# SIGINT is set as well: a process that a shell started in the background ignores it, and the test would never end.
 SIGNALS: Any = {
     KeyboardInterrupt: (signal.SIGINT, signal.default_int_handler),
     SoftTimeLimitExceeded: (signal.SIGUSR1, over),
