@@ -138,7 +138,8 @@ def redeemed(token: object, issuer: object) -> StandardRetryToken:
     return token
 
 
-class RetryContext(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class RetryContext:
     """The context that the adapter's errors carry in the attribute ``retry_context``.
 
     :param outcome: the outcome of the attempt.
