@@ -218,6 +218,17 @@ def test_half_as_much_again(row: dict[str, Any], threads: int) -> None:
 
 
 @ALL
+def test_another_route_of_its_own_limit_goes_at_once(row: dict[str, Any]) -> None:
+    """Once the limit of one route is used up, the first request to another one goes, as plain."""
+
+    def program(world: World) -> World:
+        return world.run(row["limit"]).run(1, routes=("/b",))
+
+    plain, ours = both({**row, "per": "route"}, program)
+    assert (plain.lasted, plain.fine, plain.refused) == (ours.lasted, ours.fine, ours.refused)
+
+
+@ALL
 def test_a_403_for_lack_of_permission_is_final(row: dict[str, Any]) -> None:
     """With the headers of each answer within the limit; only lemlist's `Retry-After: 2` makes it a rate limit."""
     service = Service(row, TurnClock(wall=1_700_000_000.4))

@@ -127,6 +127,18 @@ def test_a_reset_makes_no_wait_shorter_than_the_server_asked_for() -> None:
     assert [2.0, 42.0] == adapter.clock.sleeps
 
 
+def test_a_limit_that_one_path_alone_has_told_of_holds_no_other() -> None:
+    """It may be that path's own; once another path has told of the same limit, it holds all."""
+    adapter = scripted(limit(0), limit(0), 200, clock=FakeClock())
+    for path, waited in (("a?page=1", []), ("b", []), ("c", [7.0])):
+        send(adapter, url=f"https://api.example.com/{path}")
+        assert waited == adapter.clock.sleeps
+    adapter = scripted(limit(0), 200, clock=FakeClock())
+    for page in (1, 2):
+        send(adapter, url=f"https://api.example.com/a?page={page}")
+    assert [7.0] == adapter.clock.sleeps
+
+
 def test_a_refusal_holds_its_own_request_alone() -> None:
     """The next operation goes at once; after a second refusal in a row the third one waits."""
     refused = Reply(429, {"Retry-After": "7"})

@@ -88,7 +88,7 @@ class RateLimits(Announcements):
             users, user = self.users(scope), user_of(call.request.headers)
             limits = users.made(user) if told else users.known.get(user)
         if limits is not None:
-            limits.answered(passed, told, response.status_code, self.clock.now())
+            limits.answered(passed, told, response.status_code, self.clock.now(), path_of(request))
 
     def attempted(self, call: Call, outcome: Outcome, *_: Any) -> None:
         """Count an attempt without an answer no longer."""
@@ -138,6 +138,11 @@ class UsedUpLimitClassifier:
         return RetryAction.throttling_error() if any(limit.is_used_up for limit in limits) else NO_ACTION
 
 
+def path_of(request: PreparedRequest) -> str:
+    """Return the URL without a query."""
+    return (request.url or "").partition("?")[0]
+
+
 class Users:
     """The limits of the users of one scope."""
 
@@ -171,7 +176,7 @@ class OneCall:
 
     def is_open(self, now: float) -> bool:
         """Let the first attempt through if nobody waits and something is left."""
-        passed = self._limits.enter(now)
+        passed = self._limits.enter(now, path_of(self._call.request))
         if passed is not None:
             self._call.data[NAME] = self._limits, passed
         return passed is not None

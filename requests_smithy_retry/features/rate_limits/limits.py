@@ -116,6 +116,7 @@ class Limits:
         self._has_several = False
         self._refused: object = None
         self._closed_until = -inf
+        self._paths: set[str] = set()  # those that told of a limit, two at most: then it is not one path's own
         self.renew_lock()
         renew_lock_after_fork(self)
 
@@ -149,11 +150,15 @@ class Limits:
             self._opening, self._goes = opens, opens + spread(opens - now, is_alone=is_alone)
         return self._goes if self._opening <= max(opens, now) < self._goes else opens
 
-    def enter(self, now: float) -> Pass | None:
-        """Count a request that is sent now, if nobody waits and there is room; None: it has to take its turn."""
+    def enter(self, now: float, path: str = "") -> Pass | None:
+        """Count a request that is sent now, if nobody waits and there is room; None: it has to take its turn.
+
+        A limit that one path alone has told of may be its own, so another path's request does not wait for it.
+        """
         with self.lock:
             is_open = not self.line and self.goes(self.opens(now)[0], now) <= now
-            return self.let_in(Pass(now, 0.0, "")) if is_open else None
+            is_free = len(self._paths) == 1 and path not in self._paths
+            return self.let_in(Pass(now, 0.0, "")) if is_open or is_free else None
 
     def let_in(self, passed: Pass) -> Pass:
         """Count a request that is sent now. Called with the lock."""
@@ -162,11 +167,15 @@ class Limits:
             window.own += 1
         return passed
 
-    def answered(self, passed: Pass | None, told: Collection[Announced], status: int, now: float) -> None:
+    def answered(
+        self, passed: Pass | None, told: Collection[Announced], status: int, now: float, path: str = ""
+    ) -> None:
         """Take in the end of a request: its pass, if it has one; what its answer announced; its status, or 0."""
         with self.lock:
             if passed is not None:
                 self._under_way.pop(weakref.ref(passed), None)
+            if path and (told or status in REFUSALS) and len(self._paths) < 2:
+                self._paths.add(path)
             if not self._has_several:
                 self._take_in(told, now, -inf if passed is None else passed.sent, is_refused=status in REFUSALS)
             if 0 < status < 500 and status not in REFUSALS:
