@@ -29,6 +29,7 @@ EXHAUSTED = frozenset(
         StopReason.DEADLINE,
         StopReason.HINT_TOO_LONG,
         StopReason.RATE_LIMITED,
+        StopReason.BODY_NOT_REPLAYABLE,
     }
 )
 """The reasons for which ``raise_on_status`` raises: a retry was wanted and could not be had."""

@@ -264,6 +264,15 @@ def test_raise_on_status(status, stream):
     assert StopReason.MAX_ATTEMPTS is retry_history(caught.value).stop_reason
 
 
+def test_raise_on_status_means_a_body_that_cannot_be_read_again():
+    """A retry was wanted and could not be had: a program that relies on the exception takes no loss for a success."""
+    adapter = scripted(503, raise_on_status=True)
+    with pytest.raises(rex.RetryError) as caught:
+        send(adapter, "PUT", data=iter([b"a", b"b"]))
+    assert StopReason.BODY_NOT_REPLAYABLE is retry_history(caught.value).stop_reason
+    assert 1 == len(adapter.sent)
+
+
 @pytest.mark.parametrize(
     ("script", "options"),
     [([404], {}), ([Reply(503)], {"retry_status_codes": [429]}), ([503, 200], {})],

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import copy
 import functools
+import os
+import traceback
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+import requests
 from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
@@ -28,10 +31,14 @@ class Kind(NamedTuple):
 
     :param sentence: whose they are, their class, and what is to be said of their own retries.
     :param remedy: the value of ``mounted`` that would reach them; None: they have retries.
+    :param policy: by which they retry, if they do.
+    :param where: in a dry run, the line that mounted them or made their session.
     """
 
     sentence: str
     remedy: str | None = None
+    policy: RetryConfig | None = None
+    where: str = ""
 
 
 class Reached:
@@ -39,13 +46,10 @@ class Reached:
 
     def __init__(self) -> None:
         self._counts: dict[Kind, int] = {}
-        self._policies: dict[Kind, RetryConfig] = {}
 
-    def add(self, kind: Kind, policy: RetryConfig | None = None, *, by: int = 1) -> None:
+    def add(self, kind: Kind, by: int = 1) -> None:
         """Count an adapter of a kind, or with ``by=-1`` one that another adapter took the place of."""
         self._counts[kind] = self._counts.get(kind, 0) + by
-        if policy is not None:
-            self._policies.setdefault(kind, policy)
 
     def count(self, remedy: str | None) -> int:
         """Return how many adapters a value of ``mounted`` would reach; None: how many have retries."""
@@ -68,7 +72,16 @@ class Reached:
     def lines(self) -> Iterator[str]:
         for kind, number in self._counts.items():
             if number:
-                yield f"{number} x {kind.sentence}: {'left alone' if kind.remedy else repr(self._policies[kind])}"
+                yield f"{number} x {kind.sentence}{kind.where}: {'left alone' if kind.remedy else repr(kind.policy)}"
+
+
+def calling_line() -> str:
+    """Return the line of the program or of an SDK that makes a session or mounts an adapter, for a dry run."""
+    package = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+    inner = tuple(os.path.join(folder, "") for folder in (package, os.path.dirname(requests.__file__)))
+    frame = next(each for each in reversed(traceback.extract_stack()) if not each.filename.startswith(inner))
+    name = frame.filename.rpartition(f"site-packages{os.sep}")[2].removeprefix(os.path.join(os.getcwd(), ""))
+    return f"{name}:{frame.lineno}"
 
 
 class Both:

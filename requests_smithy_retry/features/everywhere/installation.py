@@ -59,8 +59,11 @@ class Installation:
         """Replace each plain ``HTTPAdapter`` of a new session, and from now on those that are mounted on it."""
         from requests.adapters import HTTPAdapter  # already imported by the session's maker
 
+        from .combined import Kind
+
         own: list[Any] = []
-        vars(session)[MARK] = own
+        kind = Kind("an adapter of requests' own", policy=self.config, where=self._where())
+        vars(session)[MARK] = own, kind
         for prefix, adapter in session.adapters.items():
             if type(adapter) is not HTTPAdapter:
                 self.reach(adapter)
@@ -70,13 +73,14 @@ class Installation:
                 own[:] = own or [self._take_over(adapter)]
                 session.adapters[prefix] = own[0]
         if own:
-            self._count_own()
+            with _lock:
+                self._reached.add(kind)
 
-    def _count_own(self, by: int = 1) -> None:
-        from .combined import Kind
+    def _where(self) -> str:
+        """Return what a dry run says of the place where a session is made or an adapter mounted."""
+        from .combined import calling_line
 
-        with _lock:
-            self._reached.add(Kind("an adapter of requests' own"), self.config, by=by)
+        return f", {calling_line()}" if self.is_dry else ""
 
     @property
     def is_dry(self) -> bool:
@@ -95,20 +99,20 @@ class Installation:
         name = f"{_owner(adapter)}'s {type(adapter).__qualname__}"
         if isinstance(adapter, type(self._adapter)):
             with _lock:
-                self._reached.add(Kind(name), adapter.retry_config)
+                self._reached.add(Kind(name, policy=adapter.retry_config, where=self._where()))
                 self._alive[id(adapter)] = adapter
             return
-        kind, policy = left_alone(adapter, name, type(self._adapter), self.mounted), None
+        kind = left_alone(adapter, name, type(self._adapter), self.mounted)
         if kind is None:
             try:
                 said, policy = self._reach(adapter)
-                kind = Kind(name + said)
+                kind = Kind(name + said, policy=policy)
             except (RetryConfigError, RetryConfigWarning, TypeError) as refusal:
                 remedy = NEVER if isinstance(refusal, TypeError) else "replace"
                 kind = Kind(f"{name}, which cannot be combined: {refusal}", remedy)
         with _lock:
-            self._reached.add(kind, policy)
-        if policy is None and is_first(self._left_alone, kind.sentence):
+            self._reached.add(kind._replace(where=self._where()))
+        if kind.remedy is not None and is_first(self._left_alone, kind.sentence):
             log_left_alone(kind.sentence)
 
     def _reach(self, adapter: Any) -> tuple[str, RetryConfig]:
@@ -130,10 +134,11 @@ class Installation:
 
     def look_at(self, session: requests.Session) -> None:
         """After an adapter was mounted: notice that it took the place of the session's own, and that none retries."""
-        own = vars(session)[MARK]
+        own, kind = vars(session)[MARK]
         if own and not any(each is adapter for adapter in session.adapters.values() for each in own):
             own.clear()
-            self._count_own(-1)
+            with _lock:
+                self._reached.add(kind, -1)
         if self._told is not None and not self.is_dry and self._left_alone and not self._reached.count(None):
             first = next(iter(self._left_alone))
             self._told.at_once(f"nothing in this program has retries so far; left alone: {first}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -123,7 +125,7 @@ def test_it_is_told_at_once_that_nothing_is_reached() -> None:
 
 @pytest.mark.parametrize("mounted", ["plain", "all", "replace"])
 def test_a_dry_run_changes_nothing_and_tells_what_it_would_do(mounted, monkeypatch) -> None:
-    """Each adapter is listed as in a run that is meant; none is touched."""
+    """Each adapter is listed as in a run that is meant, with the line that mounts it; none is touched."""
     monkeypatch.setenv("SMITHY_RETRY_MOUNTED", mounted)
     reports = []
     for is_dry in (True, False):
@@ -144,7 +146,23 @@ def test_a_dry_run_changes_nothing_and_tells_what_it_would_do(mounted, monkeypat
             assert {HTTPAdapter} == {type(each) for each in (*session.adapters.values(), *plain.adapters.values())}
             assert [] == said
         uninstall()
-    assert reports[0] == [reports[1][0].replace("had", "would have"), *reports[1][1:]]
+    at = re.compile(rf", tests/unit/features/{Path(__file__).name}:(\d+)")
+    meant = [reports[1][0].replace("had", "would have"), *reports[1][1:]]
+    assert sorted(meant) == sorted(at.sub("", line) for line in reports[0])
+    places = [found[1] for line in reports[0] if (found := at.search(line))]
+    assert (len(reports[0]) - 1, 2) == (len(places), len(set(places)))
+
+
+def test_adapters_with_different_policies_are_listed_apart(monkeypatch) -> None:
+    """Two Retries of the same total may differ in what they send again."""
+    monkeypatch.setenv("SMITHY_RETRY_MOUNTED", "all")
+    later([], is_dry=True)
+    for given in ({}, {"allowed_methods": None, "status_forcelist": [503]}, {}):
+        session_with(HTTPAdapter(max_retries=Retry(3, **given)))
+    _, safe, unsafe = mounting.current().report(each=True)
+    assert safe.startswith("2 x requests's HTTPAdapter with Retry(3), tests/")
+    assert unsafe.startswith("1 x requests's HTTPAdapter with Retry(3), tests/")
+    assert (False, True) == ("503" in safe, "503" in unsafe)
 
 
 def test_sessions_of_the_program_are_counted() -> None:

@@ -103,7 +103,7 @@ def test_a_dry_run_has_a_line_for_each_kind(folder, monkeypatch, own_process, ca
     (folder / "left.py").write_text(LEFT)
     line, listed = reported(["--list", "--mounted", "all", "left.py"], capsys)
     assert f"{SAID}2 of 2 adapters would have retries" == line
-    assert listed.startswith(f"{SAID}2 x requests's HTTPAdapter with Retry(2): RetryConfig(")
+    assert listed.startswith(f"{SAID}2 x requests's HTTPAdapter with Retry(2), left.py:7: RetryConfig(")
 
 
 @pytest.mark.parametrize("stderr", [None, io.StringIO()])
