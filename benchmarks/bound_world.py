@@ -62,7 +62,7 @@ def rest(place: str, detail: Any = None) -> Any:
 class Stepping:
     """A bucket of which each use is a step of its own, as where threads come between."""
 
-    STEPS = frozenset({"acquire", "first_tries", "release", "reward", "succeeded", "available"})
+    STEPS = frozenset({"acquire", "first_tries", "release", "succeeded", "available"})
 
     def __init__(self, bucket: Any) -> None:
         self._bucket = bucket

@@ -232,7 +232,7 @@ class World:
         if options.get("quota") == "bucket":
             options["quota"] = self.bucket = TokenBucket(2 * BUCKET, initial=BUCKET)
         elif options.get("quota") == "waiting":
-            options["quota"] = TokenBucket(WAITING, on_empty="wait")
+            options["quota"] = TokenBucket(WAITING, refill_rate=1, on_empty="wait")
         if "listeners" in options:
             options["listeners"] = [Heard()]
         if "on_unauthorized" in options:
@@ -347,8 +347,6 @@ class World:
                 call.response = self.made.send(request, **how)
         except BaseException as error:
             call.error = error
-            if dict(self.plan.options).get("quota") == "waiting":
-                error.__traceback__ = None  # with it a program keeps tokens: an exception that the page names
         call.ended = tasks.now
         later, task.interrupt = task.interrupt, None
         if isinstance(call.error, greenlet_exit):
@@ -546,8 +544,7 @@ class World:
             self.report("left: an operation waits in the line")
         if bucket is None:
             return
-        waiting = getattr(bucket, "_line", None)
-        if waiting is not None and waiting.places:
+        if getattr(bucket, "_places", ()):
             self.report("left: an operation waits for tokens")
         available, most = bucket.available, max(bucket.capacity, 36.0)
         if not -1e-9 <= available <= most + 1e-9:

@@ -129,7 +129,6 @@ class Standing(NamedTuple):
     :param acquired: tokens that the last of them took.
     :param probes: the number of times that it asked for all who wait.
     :param waited: seconds that it spent in the line, together.
-    :param loan: tells a bucket that others wait on whether ``acquired`` may still come back.
     """
 
     began: float
@@ -139,7 +138,6 @@ class Standing(NamedTuple):
     acquired: float = 0.0
     probes: int = 0
     waited: float = 0.0
-    loan: Any = None
 
 
 class Go(NamedTuple):

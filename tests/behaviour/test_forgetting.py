@@ -200,7 +200,7 @@ def test_an_operation_that_waits_for_tokens_gets_them() -> None:
     thread = threading.Thread(target=lambda: got.append(bucket.acquire(5)), daemon=True)
     thread.start()
     until = time.monotonic() + 60
-    while not bucket._line.places:  # type: ignore[union-attr]
+    while not bucket._places:
         assert time.monotonic() < until
         time.sleep(0.001)
     bucket.forget()

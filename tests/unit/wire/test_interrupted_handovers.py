@@ -15,16 +15,12 @@ from urllib3.connection import HTTPConnection
 from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.exceptions import EmptyPoolError
 
-from requests_smithy_retry import TokenBucket
 from requests_smithy_retry.clock import Deadline
-from requests_smithy_retry.observing.recorder import Recorder
-from requests_smithy_retry.testing import FakeClock
 from requests_smithy_retry.wire import connect, pools, racing
 from requests_smithy_retry.wire.pools import preparing
 from requests_smithy_retry.wire.resolving import Lookups, Question
 from requests_smithy_retry.wire.state import this_thread
 from tests.faults import FaultServer, Reply, hanging_port, refusing_port
-from tests.support import scripted, send
 from tests.unit.core.test_interrupted import Limit, interrupted_at
 
 from .support import session
@@ -221,23 +217,3 @@ def test_a_response_between_two_owners_is_closed(function: str, options: dict[st
             assert 200 == client.get(server.url, timeout=60).status_code
         except EmptyPoolError:  # pragma: no cover - it would wait for ever
             pytest.fail("the connection was lost")
-
-
-def test_tokens_of_an_operation_that_was_interrupted_are_written_off() -> None:
-    """Who waits for them is told, although the exception is kept, and with it all that its frames refer to."""
-    bucket = TokenBucket(14, on_empty="wait", clock=FakeClock())
-    adapter = scripted(503, KeyboardInterrupt(), quota=bucket)
-    with pytest.raises(KeyboardInterrupt) as kept:
-        send(adapter)
-    assert (False, KeyboardInterrupt) == (bucket.acquire(14), kept.type)
-
-
-def test_tokens_of_a_retry_that_was_not_noted_yet_are_written_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An interruption arrives when the retry is paid for, and its exception is kept."""
-    clock = FakeClock()
-    bucket = TokenBucket(14, on_empty="wait", clock=clock)
-    adapter = scripted(503, 200, quota=bucket)
-    monkeypatch.setattr(Recorder, "note", interrupted)
-    with pytest.raises(Limit) as kept:
-        send(adapter)
-    assert (False, [], Limit) == (bucket.acquire(14, deadline=clock.now() + 60), clock.sleeps, kept.type)
