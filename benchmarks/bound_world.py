@@ -16,7 +16,7 @@ from greenlet import greenlet
 
 from requests_smithy_retry.classifiers.actions import ErrorKind, RetryReason
 from requests_smithy_retry.config.report import InVain
-from requests_smithy_retry.core.line import ATTEMPTS, LEAST_GAP, PAUSE, Failure, Go, Standing, Terms
+from requests_smithy_retry.core.line import ATTEMPTS, LEAST_GAP, LONGEST_GAP, PAUSE, Failure, Go, Standing, Terms
 from requests_smithy_retry.core.payoff import PayoffQuota
 from requests_smithy_retry.core.strategy import drive
 from requests_smithy_retry.features.redis import RedisTokenBucket
@@ -106,8 +106,11 @@ class Questions:
         self.last_answer = now
 
     def slack(self, now: float) -> float:
-        """Those still allowed: as many as gaps that double have room for, one, and a last one of each operation."""
-        return 1 + math.log2(1 + (now - self.since) / LEAST_GAP) + self.operations - self.asked
+        """Those still allowed: as many as gaps that double up to the longest have room for, one, and a last one of each
+        operation.
+        """
+        seconds = now - self.since
+        return 1 + math.log2(1 + seconds / LEAST_GAP) + seconds / LONGEST_GAP + self.operations - self.asked
 
 
 IN_HAND: dict[Any, tuple[str, ...]] = {

@@ -41,6 +41,8 @@ IDLE = 300.0
 """Seconds without an attempt after which a scope counts as new, because its record is out of date."""
 LEAST_GAP = 0.5
 """The shortest silence in seconds after which the next in line asks."""
+LONGEST_GAP = 8.0
+"""The longest such silence of a client that knows how often it asks, if its own usual gaps are shorter."""
 LAST_CHANCE = 1.0
 """Seconds before its time is over at which one that waits alone asks once more; a tenth of its patience, if less."""
 LATE = 0.6
@@ -422,7 +424,7 @@ class Line:
     def _ask(self, waiter: Waiter, now: float) -> Go:
         assert self._gap is not None
         # New processes do not know how often they ask, and there may be a thousand of them.
-        self._gap *= 2 if self.successes else 3
+        self._gap = min(2 * self._gap, max(LONGEST_GAP, self._base)) if self.successes else 3 * self._gap
         standing = waiter.standing._replace(probes=waiter.standing.probes + 1)
         go = self._release(waiter, now, standing, "nobody had asked for a while")
         self._wake_next()

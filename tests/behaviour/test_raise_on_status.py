@@ -15,7 +15,10 @@ from requests_smithy_retry.testing import FaultServer, Reply
 from tests.behaviour.test_foreign import TRANSIENT, ended, saying
 from tests.support import URL, Guide, prepare, scripted, session_with
 
-WANTED = ("MAX_ATTEMPTS", "QUOTA_EXCEEDED", "DEADLINE", "HINT_TOO_LONG", "RATE_LIMITED", "PATIENCE", "LINE_FULL")
+WANTED = (
+    *("MAX_ATTEMPTS", "QUOTA_EXCEEDED", "DEADLINE", "HINT_TOO_LONG", "RATE_LIMITED", "PATIENCE", "LINE_FULL"),
+    "BODY_NOT_REPLAYABLE",
+)
 """A retry was wanted and could not be had."""
 
 

@@ -401,23 +401,23 @@ def test_it_asks_once_more_and_no_oftener():
 
 
 def test_the_gap_doubles_with_each_question_in_vain_and_starts_anew_with_a_success():
-    """The gaps are 0.5, 1 and 2 seconds, and each request that is sent puts the next question off."""
+    """The gaps are 0.5, 1, 2, 4 and then 8 seconds, and each request that is sent puts the next question off."""
     scene = Scene(age=100.0, firsts=10_000)
     scene.line.sent(100.0)
     terms = Terms(patience=60.0)
     waiter, asked = scene.join(terms), []
-    for _ in range(4):
+    for _ in range(6):
         scene.now = until(scene.look(waiter))
         asked.append(round(scene.now, 6))
         go = scene.look(waiter)
         waiter = scene.join(terms, go.standing)
-    assert [100.5, 101.5, 103.5, 107.5] == asked
-    scene.now = 110.0
-    scene.line.sent(110.0)
-    assert 118.0 == until(scene.look(waiter))
-    scene.line.sent(110.0)
+    assert [100.5, 101.5, 103.5, 107.5, 115.5, 123.5] == asked
+    scene.now = 130.0
+    scene.line.sent(130.0)
+    assert 138.0 == until(scene.look(waiter))
+    scene.line.sent(130.0)
     scene.succeed(latency=1.0, timeout=1.0)
-    assert 110.5 == until(scene.look(waiter))
+    assert 130.5 == until(scene.look(waiter))
 
 
 def test_those_who_wait_ask_in_turn():
