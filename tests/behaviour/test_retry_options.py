@@ -176,11 +176,7 @@ WHOLE = "it holds for a whole adapter: give it to RetryAdapter. It takes"
         ),
         ("max_atempts", "there is no option 'max_atempts': did you mean 'max_attempts'?"),
         ("attempts", "there is no option 'attempts': did you mean 'max_attempts'?"),
-        (
-            "default_classifiers",
-            "there is no option 'default_classifiers': give classifiers=only(...), which are asked in place of the "  # noqa: ISC004
-            "default ones",
-        ),
+        ("default_classifiers", "there is no option 'default_classifiers': did you mean 'classifiers'?"),
         ("zzz", f"there is no option 'zzz': there are {TAKEN}"),
     ],
 )
