@@ -283,30 +283,6 @@ class RetryAdapter(AdapterBase):
         other.__setstate__(copy.deepcopy(self.__getstate__(), memo))
         return other
 
-    def _check_picklable(self, protocol: Any) -> None:
-        """Refuse what cannot be pickled. Pickle's own errors name a function's address, not the option to change."""
-        objects = [name for name, option in OPTIONS.items() if option.not_from_environment]
-        parts = {name: getattr(self.retry_config, name) for name in objects}
-        for name, value in {**parts, "clock": self.clock, "strategy": self.strategy}.items():
-            _check_picklable(name, value, protocol)
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        self._check_picklable(protocol)  # only pickle calls this
-        return super().__reduce_ex__(protocol)
-
-
-def _check_picklable(name: str, value: Any, protocol: int) -> None:
-    if isinstance(value, tuple):
-        for number, item in enumerate(value):
-            _check_picklable(f"{name}[{number}]", item, protocol)
-        return
-    import pickle
-
-    try:
-        pickle.dumps(value, protocol)
-    except Exception as error:  # an object's own pickling may raise anything
-        raise pickle.PicklingError(f"{name}={value!r} cannot be pickled: {error}") from error
-
 
 def _checked(config: RetryConfig | None, defaults: RetryConfig | None) -> dict[str, Any]:
     """Refuse what is no config; return the options that a library's defaults set."""

@@ -8,13 +8,9 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from ..checks import is_finite, safe_repr
 from ..errors import StopReason
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 class ErrorKind(enum.Enum):
@@ -76,18 +72,6 @@ class RetryAction:
     def __init_subclass__(cls) -> None:
         if cls.__module__ != __name__:
             raise TypeError("RetryAction is a closed union: no action indicated, retry indicated, retry forbidden")
-
-    def __new__(cls, *args: object, **kwargs: object) -> Self:  # noqa: ARG004
-        """Refuse a bare ``RetryAction()``.
-
-        :raises TypeError: naming the constructors.
-        """
-        if cls is RetryAction:
-            raise TypeError(
-                "RetryAction is a closed union: make one with RetryAction.no_action_indicated(), "
-                "retry_indicated(reason), retryable_error(kind) or retry_forbidden(why)"
-            )
-        return super().__new__(cls)
 
     @staticmethod
     def no_action_indicated() -> NoActionIndicated:

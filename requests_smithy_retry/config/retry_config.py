@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import not_
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from ..checks import number, status_codes, whole_number
 from ..classifiers.protocol import Only, RetryClassifier
 from ..classifiers.resend import IDEMPOTENT_METHODS
 from ..classifiers.statuses import RETRY_STATUS_CODES
-from ..core.backoff import RETRY_SPECS, ExponentialRetryBackoffStrategy, Jitter, RetryBackoffStrategy, RetryNumbers
+from ..core.backoff import RETRY_SPECS, ExponentialRetryBackoffStrategy, Jitter, RetryNumbers
 from ..core.line import ATTEMPTS
 from ..core.payoff import PayoffTokenBucket
 from ..core.quota import RetryQuota
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
     from urllib3.util import Timeout
 
-    from ..classifiers.outcome import Outcome
     from ..core.backoff import Backoff
     from ..features.rate_limits import RateLimitDialect
     from ..features.redis import RedisClient
+    from ..features.urllib3_retry.translation import JitteredBackoff, Urllib3Rules
     from .report import Setting, WorstCase
 
     Quota: TypeAlias = float | str | RetryQuota | RedisClient | Callable[[str], RetryQuota] | None
@@ -54,29 +54,6 @@ PUBLISHED = f"it asks for the published bucket, and {NO_LINE}; quota='payoff' as
 
 PUBLISHED_CAPACITY = 500
 """Tokens of a bucket of the AWS SDKs."""
-
-
-class BoundedBackoff(RetryBackoffStrategy, Protocol):
-    """A backoff of which it is known how long it can be."""
-
-    def longest_delay(self, retry_attempt: int) -> float: ...
-
-
-class Rules(Protocol):
-    """What no option can express of another library's policy, such as a urllib3 ``Retry``."""
-
-    @property
-    def heeds_hints(self) -> bool:
-        """True if the waits that servers ask for are made."""
-        ...
-
-    def classifiers(self, codes: Collection[int]) -> tuple[RetryClassifier, ...]: ...
-
-    def backoff(self, inner: ExponentialRetryBackoffStrategy) -> BoundedBackoff: ...
-
-    def counted(self, failures: tuple[Any, ...], outcome: Outcome) -> tuple[tuple[Any, ...], str | None]:
-        """Count a failure; return those so far, and the sentence for a limit that one more retry would exceed."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -184,7 +161,7 @@ class RetryConfig:
     # No options: the translation of another library's policy alone sets these three.
     backoff_base: float | None = field(default=None, init=False)
     strict_methods: bool = field(default=False, init=False)
-    rules: Rules | None = field(default=None, init=False)
+    rules: Urllib3Rules | None = field(default=None, init=False)
     _sources: dict[str, str] = field(init=False, compare=False)
 
     def __new__(cls, **options: Any) -> Self:
@@ -248,7 +225,7 @@ class RetryConfig:
             own = ExponentialRetryBackoffStrategy(backoff_scale_value=own, max_backoff=own, jitter_type=Jitter.NONE)
         return own, own
 
-    def _doubling(self, base: float) -> BoundedBackoff:
+    def _doubling(self, base: float) -> ExponentialRetryBackoffStrategy | JitteredBackoff:
         exponential = ExponentialRetryBackoffStrategy(
             backoff_scale_value=base if self.backoff_base is None else self.backoff_base,
             max_backoff=self.max_backoff,

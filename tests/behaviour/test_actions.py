@@ -71,12 +71,6 @@ def test_the_union_is_closed(base: type) -> None:
         type("Maybe", (base,), {"__slots__": (), "__module__": "elsewhere"})
 
 
-def test_there_is_no_bare_action() -> None:
-    """A bare ``RetryAction()`` would be a fourth verdict, so it is refused."""
-    with pytest.raises(TypeError, match=r"closed union: make one with RetryAction\.no_action_indicated"):
-        RetryAction()
-
-
 @pytest.mark.parametrize(
     "make",
     [RetryReason, RetryAction.retryable_error, lambda kind: RetryAction.retryable_error_with_explicit_delay(kind, 1)],

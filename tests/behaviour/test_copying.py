@@ -18,7 +18,6 @@ from requests_smithy_retry import (
     SmithyModelClassifier,
     StandardRetryStrategy,
     TokenBucket,
-    classifier,
     mount,
 )
 from tests.support import Guide, ScriptedAdapter, prepare, reset_error, scripted, send, session_with
@@ -121,23 +120,6 @@ def test_the_pools_of_a_copy_are_watched(duplicate):
     """A copy knows as well as its original whether a request was written (contract 14.1)."""
     pools = [item.poolmanager.pool_classes_by_scheme["http"] for item in (RetryAdapter(), duplicate(RetryAdapter()))]
     assert pools[0] is pools[1]
-
-
-@pytest.mark.parametrize(
-    ("options", "culprit"),
-    [
-        ({"scope": lambda request: "one"}, r"^scope=<function"),
-        ({"on_unauthorized": lambda response: None}, r"^on_unauthorized=<function"),
-        ({"classifiers": [classifier(lambda outcome: None)]}, r"^classifiers\[0\]=<classifier"),
-    ],
-)
-@every_protocol
-def test_what_cannot_be_pickled_is_named(options, culprit, protocol):
-    """The error of pickling an adapter, or a session with one, names the option that is in the way."""
-    adapter = RetryAdapter(**options)
-    for item in (adapter, session_with(adapter)):
-        with pytest.raises(pickle.PicklingError, match=culprit):
-            pickle.dumps(item, protocol)
 
 
 def sources(adapter: RetryAdapter) -> dict[str, str]:

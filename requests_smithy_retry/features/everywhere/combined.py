@@ -91,7 +91,6 @@ class Both:
     """The adapter's own class, and ours, which has the methods below."""
     _policy: Callable[[], dict[str, Any]]
     _fresh_policy: Callable[[], dict[str, Any]]
-    _check_picklable: Callable[[Any], None]
 
     def _alone(self) -> HTTPAdapter:
         """Return an adapter of its own class with the same attributes, without a policy."""
@@ -109,7 +108,6 @@ class Both:
         return take_over(copy.deepcopy(self._alone(), memo), self._bases[1], copy.deepcopy(self._policy(), memo))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        self._check_picklable(protocol)
         return take_over, (self._alone(), self._bases[1], self._policy())
 
 
