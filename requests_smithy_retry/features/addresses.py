@@ -11,18 +11,15 @@ There is no lock: every change replaces one entry, and a change that another thr
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..classifiers.outcome import Outcome
 from ..classifiers.transport_faults import is_timeout, is_transient
 from ..clock import Clock
+from ..config.retry_config import RetryConfig
+from ..core.plan import Call
 from ..core.port import Feature
-from ..wire.state import NoMemory
-
-if TYPE_CHECKING:
-    from ..config.retry_config import RetryConfig
-    from ..core.plan import Call
-    from ..wire.state import Peer
+from ..wire.state import NoMemory, Peer
 
 FIRST_PERIOD = 30.0
 """The period in seconds for which an address is avoided after its first failure."""

@@ -7,22 +7,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from email.utils import formatdate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..checks import BadValue
 from ..clock import SYSTEM_CLOCK, Clock, Deadline
 from ..config.parsers import is_name
+from ..config.retry_config import RetryConfig
 from ..core.machine import Passed
+from ..core.plan import Call
 from ..core.port import Feature
+from ..core.scope import Scope
 from ..core.server_hints import parse_decimal, parse_http_date
 from ..core.steps import Before, Refused, Steps
 from ..errors import StopReason
-
-if TYPE_CHECKING:
-    from ..config.retry_config import RetryConfig
-    from ..core.plan import Call
-    from ..core.scope import Scope
-    from ..observing.events import BeforeAttempt
+from ..observing.events import BeforeAttempt
 
 NAME = "X-Request-Deadline"
 FORMS = ("seconds", "date")

@@ -7,23 +7,20 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import requests.exceptions
 import urllib3
+from requests import PreparedRequest, Response
 from urllib3.util.response import is_fp_closed
 
 from ..checks import BadValue
+from ..clock import Clock
+from ..config.retry_config import RetryConfig
+from ..core.driver import Driver
+from ..core.plan import Call
 from ..core.port import Feature
-
-if TYPE_CHECKING:
-    from requests import PreparedRequest, Response
-
-    from ..clock import Clock
-    from ..config.retry_config import RetryConfig
-    from ..core.driver import Driver
-    from ..core.plan import Call
-    from ..core.scope import Scope
+from ..core.scope import Scope
 
 
 class DigestMismatch(requests.exceptions.RequestException):

@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from requests import PreparedRequest, Response
+
+from ..classifiers.outcome import Outcome
+from ..clock import Clock
+from ..config.retry_config import RetryConfig
+from ..core.driver import Driver
+from ..core.machine import Progress, Remedy
+from ..core.plan import Call
 from ..core.port import Feature
-from ..core.steps import Again, AskProgram
+from ..core.scope import Scope
+from ..core.steps import Again, AskProgram, Step
 from ..errors import RetryConfigError
 from ..urls import KEYS, scope_of
-
-if TYPE_CHECKING:
-    from requests import PreparedRequest, Response
-
-    from ..classifiers.outcome import Outcome
-    from ..clock import Clock
-    from ..config.retry_config import RetryConfig
-    from ..core.driver import Driver
-    from ..core.machine import Progress, Remedy
-    from ..core.plan import Call
-    from ..core.scope import Scope
-    from ..core.steps import Step
 
 NAME = "renewal"
 UNAUTHORIZED = 401

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from requests import PreparedRequest, Response
 
 from ...clock import Clock
+from ...config.retry_config import RetryConfig
+from ...core.driver import Driver
+from ...core.plan import Call
 from ...core.port import Feature
-
-if TYPE_CHECKING:
-    from requests import PreparedRequest, Response
-
-    from ...config.retry_config import RetryConfig
-    from ...core.driver import Driver
-    from ...core.plan import Call
-    from ...core.scope import Scope
+from ...core.scope import Scope
 
 
 class Resume(Feature):

@@ -12,17 +12,15 @@ import threading
 import weakref
 from collections.abc import Collection, Iterable, Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ...config.retry_config import RetryConfig
 from ...core.scope import NO_SCOPE
 from ...errors import RetryConfigError
 from ...forksafe import renew_lock_after_fork
 from ...observing.events import AfterAttempt, ObservedOperation
 from ...observing.log import logger
 from ...urls import display_scope
-
-if TYPE_CHECKING:
-    from ...config.retry_config import RetryConfig
 
 LISTENERS = {"otel": "OpenTelemetryListener", "prometheus": "PrometheusListener"}
 """The listener of each kind, in the module of that name, which needs the extra of that name."""

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
+from requests import Response
 from urllib3.util.retry import Retry
 
 from ...checks import most_attempts
@@ -20,14 +22,8 @@ from ...core.line import UNLIMITED
 from ...core.plan import Plan
 from ...core.strategy import RetryStrategy, StandardRetryStrategy
 from ...errors import RetryConfigError
+from ...observing.recorder import Recorder
 from ...wire.state import this_thread
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from requests import Response
-
-    from ...observing.recorder import Recorder
 
 
 class InnerRetry(Retry):
