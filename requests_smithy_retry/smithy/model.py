@@ -80,15 +80,8 @@ class SmithyModel:
             with open(source, "rb") as file:
                 text = file.read().decode("utf-8-sig")
             ast = json.loads(text)
-        except json.JSONDecodeError as problem:
-            place = f"line {problem.lineno}, column {problem.colno}"
-            raise SmithyModelError(source, place, f"expected JSON: {problem.msg}") from None
-        except UnicodeDecodeError as problem:
-            raise SmithyModelError(source, f"byte {problem.start}", "expected text in UTF-8") from None
-        except OSError as problem:
-            raise SmithyModelError(source, "", f"cannot be read: {problem.strerror}") from problem
-        except (ValueError, RecursionError) as problem:
-            raise SmithyModelError(source, "", f"cannot be read: {problem}") from None
+        except (OSError, ValueError, RecursionError) as problem:
+            raise SmithyModelError(source, "", f"cannot be read: {problem}") from problem
         return cls.from_dict(ast, source, service=service)
 
     @classmethod

@@ -103,47 +103,12 @@ class ShownRetry:
         self.retry = retry
         self.options = options
 
-    def put_into(self, raw: Any) -> None:
-        """Have the raw response of a first try refer to the ``Retry``, unused, as it would with ``HTTPAdapter``."""
-        if getattr(raw, "retries", None) is INNER_RETRY:
-            raw.retries = self.retry
-
     def used(self, retries: int, history: tuple[Any, ...]) -> Retry:
         left = copy.copy(self.retry)
         if left.total:
             left.total = max(left.total - retries, 0)
         left.history = history
         return left
-
-    @classmethod
-    def of(cls, max_retries: Any, options: dict[str, Any]) -> ShownRetry | None:
-        return cls(max_retries, options) if isinstance(max_retries, Retry) else None
-
-    def is_changed(self) -> bool:
-        return vars(self.retry) != self.seen
-
-    def translated_anew(self) -> ShownRetry:
-        """Return the same ``Retry`` with its settings of now; raise ``RetryConfigError`` where that is impossible."""
-        seen = ShownRetry(self.retry, {})  # before it is translated: a change made meanwhile is noticed later on
-        seen.options = translate_retry(self.retry)
-        return seen
-
-    def copied(self) -> ShownRetry:
-        """Return the same with a ``Retry`` of its own, for another adapter."""
-        return ShownRetry(copy.copy(self.retry), self.options)
-
-
-def refuse_own_max_retries(adapter_class: Any, base: type) -> None:
-    """Refuse a subclass that has a ``max_retries`` of its own: urllib3 would retry each of our attempts."""
-    own = adapter_class.max_retries
-    if own is not vars(base)["max_retries"]:
-        raise RetryConfigError(
-            "max_retries",
-            own,
-            f"class {adapter_class.__name__}",
-            "no max_retries in a subclass is allowed: urllib3 would retry beneath this adapter, and multiply each "
-            "of its attempts. Give max_retries or max_attempts to the constructor",
-        )
 
 
 class MaxRetries(Driver):
@@ -160,7 +125,13 @@ class MaxRetries(Driver):
     def _with_max_retries(
         self, config: RetryConfig, value: Any, strategy: RetryStrategy | None, options: dict[str, Any]
     ) -> tuple[RetryConfig, ShownRetry | None]:
-        refuse_own_max_retries(type(self), MaxRetries)
+        own: Any = type(self).max_retries
+        if own is not vars(MaxRetries)["max_retries"]:
+            allowed = (
+                "no max_retries in a subclass is allowed: urllib3 would retry beneath this adapter, and multiply each "
+                "of its attempts. Give max_retries or max_attempts to the constructor"
+            )
+            raise RetryConfigError("max_retries", own, f"class {type(self).__name__}", allowed)
         translated = translate(value)
         if translated and "max_attempts" in options:
             raise RetryConfigError("max_retries", value, "code", "only one of max_retries and max_attempts is allowed")
@@ -192,8 +163,8 @@ class MaxRetries(Driver):
         """Have the response refer to the ``Retry`` that the adapter shows, where tools look for it."""
         shown = self._shown
         if recorder is None or len(recorder.rows) < 2:
-            if shown is not None:
-                shown.put_into(response.raw)
+            if shown is not None and getattr(response.raw, "retries", None) is INNER_RETRY:
+                response.raw.retries = shown.retry  # unused, as with HTTPAdapter
         elif getattr(response.raw, "retries", None) is not None:
             retries = response.raw.retries
             history = (*retries.history, *recorder.rows[:-1])
@@ -216,13 +187,14 @@ class MaxRetries(Driver):
     def _heed_changes(self) -> bool:
         """Translate ``max_retries`` again if it was changed in place; return True if it was."""
         shown = self._shown
-        if shown is None or not shown.is_changed():
+        if shown is None or vars(shown.retry) == shown.seen:
             return False
         if self._given:
             raise _owned_by(self._strategy, shown.retry)
-        from .translation import changed_options  # as above
+        from .translation import changed_options, translate_retry  # as above
 
-        now = shown.translated_anew()
+        now = ShownRetry(shown.retry, {})  # before it is translated: a change made meanwhile is noticed later on
+        now.options = translate_retry(shown.retry)
         changes = changed_options(shown.options, now.options)
         self._adopt(self.retry_config.replace_from(dict.fromkeys(changes, "max_retries"), **changes))
         self._show(now)  # only now: until then other threads translate it themselves
@@ -234,8 +206,10 @@ class MaxRetries(Driver):
 
     def _policy(self) -> dict[str, Any]:
         self._heed_changes()
-        shown = {} if self._shown is None else {"_shown": self._shown.copied()}
-        return {"_is_shared": self._is_shared, **shown}
+        policy: dict[str, Any] = {"_is_shared": self._is_shared}
+        if self._shown is not None:
+            policy["_shown"] = ShownRetry(copy.copy(self._shown.retry), self._shown.options)
+        return policy
 
     def _options_as_shown(self) -> ShownRetry:
         from .translation import TRANSLATED, OptionsRetry  # as above
@@ -287,7 +261,7 @@ class MaxRetries(Driver):
         config = with_translated(self.retry_config, options)
         self.__dict__.setdefault("_original", (self._strategy, self.retry_config, self._shown, self._is_shared))
         self._adopt(config)
-        self._show(ShownRetry.of(value, options) or self._options_as_shown())
+        self._show(ShownRetry(value, options) if isinstance(value, Retry) else self._options_as_shown())
 
     @max_retries.deleter
     def max_retries(self) -> None:

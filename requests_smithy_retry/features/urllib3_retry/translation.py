@@ -51,21 +51,15 @@ class Urllib3Rules:
 
     limits: tuple[tuple[FailureKind, int], ...] = ()
     """The most retries after failures of one kind; a kind that is not named has no limit of its own."""
-    respect_retry_after: bool = True
+    heeds_hints: bool = True
+    """The waits that servers ask for are made."""
     backoff_jitter: float = 0.0
     """The most seconds that are added to each delay, within ``max_backoff``."""
     hinted_status_codes: frozenset[int] = frozenset()
     """Statuses that are retried where the response has a ``Retry-After``."""
 
-    @property
-    def heeds_hints(self) -> bool:
-        return self.respect_retry_after
-
     def classifiers(self, codes: Collection[int]) -> tuple[RetryClassifier, ...]:
-        """Return the classifiers of statuses: they go by the status alone, as urllib3 does.
-
-        :param codes: the statuses that are retried.
-        """
+        """Return the classifiers of statuses: they go by the status alone, as urllib3 does."""
         own = HttpStatusCodeClassifier(codes, by_status_alone=True)
         return (HintedStatusClassifier(self.hinted_status_codes), own) if self.hinted_status_codes else (own,)
 
@@ -76,16 +70,12 @@ class Urllib3Rules:
         self, failures: tuple[FailureKind, ...], outcome: Outcome
     ) -> tuple[tuple[FailureKind, ...], str | None]:
         """Count a failure, and return all of them, with the sentence for a limit that one more retry would exceed."""
-        failures = (*failures, kind_of(outcome))
-        return failures, self.exceeded(failures)
-
-    def exceeded(self, kinds: tuple[FailureKind, ...]) -> str | None:
-        """Return the sentence for the limit that one more retry would exceed, or None."""
-        kind = kinds[-1]
-        for limited, most in self.limits:
-            if limited is kind and kinds.count(kind) > most:
-                return f"{most} retries after {kind.value} failures are allowed by the urllib3 Retry"
-        return None
+        kind = kind_of(outcome)
+        failures = (*failures, kind)
+        most = dict(self.limits).get(kind)
+        if most is None or failures.count(kind) <= most:
+            return failures, None
+        return failures, f"{most} retries after {kind.value} failures are allowed by the urllib3 Retry"
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +207,7 @@ def _rules_of(retry: Retry, limits: tuple[tuple[FailureKind, int], ...]) -> Urll
     heeds = retry.total and retry.respect_retry_after_header  # without a total, urllib3 retries none of them
     rules = Urllib3Rules(
         limits=limits,
-        respect_retry_after=bool(retry.respect_retry_after_header),
+        heeds_hints=bool(retry.respect_retry_after_header),
         backoff_jitter=float(getattr(retry, "backoff_jitter", 0.0)),
         hinted_status_codes=frozenset(retry.RETRY_AFTER_STATUS_CODES if heeds else ()),
     )
@@ -344,7 +334,7 @@ class OptionsRetry(Retry):
             "backoff_max": options["max_backoff"],
             "backoff_jitter": rules.backoff_jitter,
             "raise_on_status": options["raise_on_status"],
-            "respect_retry_after_header": rules.respect_retry_after,
+            "respect_retry_after_header": rules.heeds_hints,
             "retry_after_max": options["max_retry_after"],
         }
         known = vars(Retry(0))  # an older urllib3 has fewer

@@ -31,7 +31,7 @@ from tests.support import Reply, config_of, read_timeout, scripted, send
 
 WAITING = TokenBucket(20, on_empty="wait", refill_rate=0.5)
 NO_BACKOFF = {"backoff_base": 0, "max_retry_after": 0}
-UNHINTED = Urllib3Rules(respect_retry_after=False, backoff_jitter=1.0)
+UNHINTED = Urllib3Rules(heeds_hints=False, backoff_jitter=1.0)
 JITTERED = {"rules": Urllib3Rules(backoff_jitter=2.0)}
 
 
@@ -97,7 +97,7 @@ def of_one_operation(config):
         ({"quota": WAITING, "operation_timeout": 9}, WorstCase(3, 9, 9, 9)),
         ({"mode": "adaptive"}, WorstCase(3, None, None, None)),
         ({"rules": Urllib3Rules()}, WorstCase(3, 3.0, 240.0, None)),
-        ({"rules": Urllib3Rules(respect_retry_after=False, backoff_jitter=1.0)}, WorstCase(3, 5.0, 5.0, None)),
+        ({"rules": Urllib3Rules(heeds_hints=False, backoff_jitter=1.0)}, WorstCase(3, 5.0, 5.0, None)),
         ({**NO_BACKOFF, **JITTERED}, WorstCase(3, 2 * 2.0, 2 * 7.0, None)),
         ({**NO_BACKOFF, **JITTERED, "max_backoff": 1.5}, WorstCase(3, 2 * 1.5, 2 * 6.5, None)),
         ({"max_backoff": 2.5, **JITTERED, "max_retry_after": 0}, WorstCase(3, 2 * 2.5, 2 * 7.5, None)),
@@ -166,7 +166,7 @@ MATTERING = {
     "operation_attempt_timeout": BOUND,
     "enabled": st.sampled_from([True, True, True, False]),
     "classifiers": st.sampled_from([(), (), (), (asks_for_more,), (ERROR_THAT_ASKS,)]),
-    "rules": st.none() | st.builds(Urllib3Rules, respect_retry_after=st.booleans(), backoff_jitter=SECONDS),
+    "rules": st.none() | st.builds(Urllib3Rules, heeds_hints=st.booleans(), backoff_jitter=SECONDS),
 }
 """The options that the bound depends on, each with values that make a difference."""
 
@@ -235,7 +235,7 @@ NO_WAIT = {
     "rules": None,
     "max_attempts": 8,
 }
-UNHEEDED = {**NO_WAIT, "max_retry_after": 40, "rules": Urllib3Rules(respect_retry_after=False)}
+UNHEEDED = {**NO_WAIT, "max_retry_after": 40, "rules": Urllib3Rules(heeds_hints=False)}
 FOCUSES = {
     "anything": {},
     "a classifier asks": {**UNHEEDED, "classifiers": (asks_for_more,)},

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -23,14 +24,14 @@ def path(request):
 @pytest.mark.parametrize(
     ("name", "content", "place", "expected"),
     [
-        ("broken", b'{"smithy":\n  @}', "line 2, column 3", "expected JSON: "),
-        ("empty", b"", "line 1, column 1", "expected JSON: "),
-        ("latin", b'{"smithy": "\xe9"}', "byte 12", "expected text in UTF-8"),
+        ("broken", b'{"smithy":\n  @}', "", "cannot be read: .*line 2 column 3"),
+        ("empty", b"", "", "cannot be read: .*line 1 column 1"),
+        ("latin", b'{"smithy": "\xe9"}', "", "cannot be read: 'utf-8' .* position 12"),
         ("deep", b"[" * 200_000, "", "cannot be read: "),
         ("number", b"9" * 5000, "", "cannot be read: "),
         ("list", b"[]", "", "expected an object, found an array"),
         ("other", b'{"openapi": "3.0"}', "", "expected a Smithy JSON AST"),
-        ("missing", None, "", "cannot be read: No such file"),
+        ("missing", None, "", "cannot be read: .*No such file"),
     ],
 )
 def test_a_file_that_is_no_model_is_named(tmp_path, name, content, place, expected):
@@ -41,7 +42,7 @@ def test_a_file_that_is_no_model_is_named(tmp_path, name, content, place, expect
     with pytest.raises(SmithyModelError) as caught:
         SmithyModel.load(str(path))
     assert (caught.value.source, caught.value.place) == (str(path), place)
-    assert caught.value.problem.startswith(expected)
+    assert re.match(expected, caught.value.problem)
 
 
 def test_several_services_need_a_choice(tmp_path):

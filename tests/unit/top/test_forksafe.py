@@ -13,7 +13,6 @@ from requests_smithy_retry import AdaptiveRetryStrategy, PayoffTokenBucket, Stan
 from requests_smithy_retry.core.quota import NO_QUOTA
 from requests_smithy_retry.core.scope import Scopes
 from requests_smithy_retry.features.everywhere import installation as install_module
-from requests_smithy_retry.features.telemetry import Bounded, QuotaLevels
 from requests_smithy_retry.forksafe import renew_lock_after_fork
 from requests_smithy_retry.smithy.rate_limiter import ClientRateLimiter
 
@@ -73,7 +72,6 @@ def spent(bucket, amount):
         (spent(PayoffTokenBucket(), 1), lambda it: it.acquire(2), lambda it: it.available == 1),
         (ClientRateLimiter(), lambda it: it.try_acquire() is not it and it.snapshot(), bool),
         (Scopes(lambda name, now: NO_QUOTA), lambda it: it.get("a") is not None, lambda it: it.get("a")),
-        (Bounded(), lambda it: it("a") == "a" and QuotaLevels().read() == {}, bool),
     ],
     ids=lambda it: type(it).__name__,
 )
