@@ -52,9 +52,9 @@ class TestANumber:
         assert [1, 1, post] == [counted(adapter, Reply(status), "POST") for adapter in adapters]
 
     def test_a_413_with_a_hint(self):
-        """It is temporary, as in urllib3."""
-        adapters = HTTPAdapter(max_retries=3), ours(Retry(3)), ours(3)
-        assert [4, 4, 4] == [counted(adapter, Reply(413, {"Retry-After": "0"})) for adapter in adapters]
+        """It is temporary, as in urllib3; with a number, no seconds are no hint."""
+        tries = (HTTPAdapter(max_retries=3), "0"), (ours(Retry(3)), "0"), (ours(3), "1"), (ours(3), "0")
+        assert [4, 4, 4, 1] == [counted(adapter, Reply(413, {"Retry-After": hint})) for adapter, hint in tries]
 
 
 class TestDifferences:
