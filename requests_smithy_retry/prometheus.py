@@ -18,6 +18,7 @@ except ImportError as _error:
     raise ImportError(_missing, name=_error.name) from _error
 
 from .core.endings import EXHAUSTED
+from .errors import StopReason
 from .features.telemetry import MAX_VALUES, Labels, QuotaLevels
 from .observing.events import (
     AfterAttempt,
@@ -97,7 +98,7 @@ class PrometheusListener(RetryListener):
         if common not in self._begun:
             for counter in (self._retries, self._throttled, self._recovered):
                 counter.labels(*common)
-            for reason in EXHAUSTED:
+            for reason in (*EXHAUSTED, StopReason.NOT_RESENDABLE):
                 self._give_ups.labels(*common, reason.name.lower())
             self._begun.add(common)
         return common

@@ -49,7 +49,8 @@ def test_counters_are_zero_before_the_first_failure(registry: CollectorRegistry)
     common = {"method": "GET", "scope": SCOPE}
     for name in ("retries_total", "throttled_total", "recovered_total"):
         assert 0 == value(registry, name, **common)
-    for reason in ("patience", "deadline", "line_full", "quota_exceeded", "max_attempts", "hint_too_long"):
+    reasons = "patience|deadline|line_full|quota_exceeded|max_attempts|hint_too_long|rate_limited|not_resendable"
+    for reason in reasons.split("|"):
         assert 0 == value(registry, "give_ups_total", **common, reason=reason)
 
 
