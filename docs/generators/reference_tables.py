@@ -33,6 +33,7 @@ EXAMPLES = {
     "pacing": "off",
     "operation_timeout": "30",
     "operation_attempt_timeout": "10",
+    "deadline_header": "X-Request-Deadline",
     "timeout": "3.05, 27",
     "allowed_methods": "GET, HEAD",
     "retry_status_codes": "429, 503",
