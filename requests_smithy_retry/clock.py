@@ -96,12 +96,7 @@ class SystemClock:
 
 
 def wait_on(clock: Clock, condition: threading.Condition, seconds: float) -> None:
-    """Wait on a condition whose lock is held, by the clock's ``wait(condition, seconds)``, or else by its ``sleep``.
-
-    It may end early: look again. A clock that can only sleep is not woken early.
-
-    :param seconds: the longest wait.
-    """
+    """Wait on a held condition for at most so long, by the clock's ``wait`` or else its ``sleep``; perhaps for less."""
     own: Any = getattr(clock, "wait", None)
     if own is not None:
         own(condition, seconds)

@@ -47,10 +47,7 @@ def scope_of(url: str) -> str:
 
 
 def user_of(headers: Mapping[str, str | bytes]) -> bytes:
-    """Return a mark of the user whom a request with these headers is sent for, from which no secret can be read.
-
-    :param headers: looked up by lower-case name, so give a case-insensitive mapping.
-    """
+    """Return a mark of a request's user, by case-insensitive headers, from which no secret can be read."""
     said = []
     for name in KEYS:
         if name in headers:

@@ -48,11 +48,7 @@ def classification_of(token: object) -> Classification | None:
 def classify_operation(
     own: tuple[RetryClassifier, ...], outcome: Outcome, added: tuple[RetryClassifier, ...] = ()
 ) -> Classification:
-    """Ask the classifiers of one operation, lowest priority first; the resend rule is always last (contract 3.4).
-
-    :param own: the strategy's classifiers, in order.
-    :param added: the operation's own, in any order (contract 3.3); with ``only(...)``, in place of the others.
-    """
+    """Ask the classifiers, lowest priority first, with an operation's own, and the resend rule last (contract 3.4)."""
     kept = () if isinstance(added, Only) else own
     return classify((*(in_order((*kept, *added)) if added else kept), RESEND_RULE), outcome)
 

@@ -42,11 +42,7 @@ class HasFault(Protocol):
 
 
 def floor_of(error: object) -> float | None:
-    """Return the floor for the delay in an error's ``retry_after``, in seconds, or None.
-
-    A number of any type, a ``timedelta`` and a number as text are accepted. Anything else is ignored, because an error
-    made from a response may carry whatever the server wrote.
-    """
+    """Return the floor in an error's ``retry_after``, in seconds: a number, a ``timedelta`` or text; else None."""
     after: Any = getattr(error, "retry_after", None)
     try:
         if hasattr(after, "total_seconds"):

@@ -280,12 +280,7 @@ def is_classifier(item: Any) -> bool:
 
 
 def _takes_previous(function: Callable[..., object]) -> bool:
-    """Return True if a function takes the verdict so far: as a required second argument, or as one named ``previous``.
-
-    A second argument with a default of its own is more often a value bound to a lambda.
-
-    :raises TypeError: if it can be called in neither way.
-    """
+    """Return True if a function takes the verdict so far: as a second argument required, or named ``previous``."""
     import inspect  # slow to import, and seldom needed
 
     try:

@@ -77,10 +77,7 @@ PASSING_TLS_REASONS = frozenset(
 
 
 def forget_frames(error: BaseException) -> None:
-    """Drop the tracebacks of an error that is kept for the record, and of its causes.
-
-    Their frames would keep response, pool and sockets in a cycle.
-    """
+    """Drop the tracebacks of an error kept for the record: their frames hold response, pool and sockets in a cycle."""
     for cause in causes(error):
         at: BaseException | None = cause
         for _ in range(MAX_CAUSES):
@@ -115,19 +112,12 @@ def is_transient(error: BaseException) -> bool:
 
 
 def is_timeout(error: BaseException) -> bool:
-    """Return True for a client-side timeout: of connecting, of reading, or of waiting for a connection.
-
-    A refused connection is not one, although urllib3 derives its exception from that of a connect timeout.
-    """
+    """Return True for a client-side timeout; not for a refused connection, whose class urllib3 derives from one."""
     return any(isinstance(cause, TIMEOUTS) and not isinstance(cause, uex.NewConnectionError) for cause in causes(error))
 
 
 def never_left(error: BaseException) -> bool:
-    """Return True if the pool gave no connection, so that nothing can have been written.
-
-    Only the attempt's own pool counts, whose error requests wraps once at most: a deeper one may have been raised by
-    the caller's body during the upload.
-    """
+    """Return True if the attempt's own pool gave no connection; a deeper error may be that of an upload's body."""
     return any(isinstance(found, (uex.EmptyPoolError, uex.ClosedPoolError)) for found in (error, *error.args))
 
 

@@ -20,10 +20,7 @@ EXTRA = frozenset({"click", "rich"})
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line, as ``requests-smithy-retry`` and ``python -m requests_smithy_retry`` do.
-
-    :raises SystemExit: always: 0 on success, 1 if a command found a problem, 2 for bad usage or without the extra.
-    """
+    """Run the command line; exit with 0, 1 if a command found a problem, or 2 for bad usage or without the extra."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     if given[:1] == ["run"]:
         sys.exit(run_program(given[1:]))  # needs no extra

@@ -38,12 +38,7 @@ NEVER_WRITTEN = frozenset(
 
 
 def explain_outcome(outcome: Any, request: PreparedRequest, config: RetryConfig) -> dict[str, Any]:
-    """Explain the decision if every attempt ends with this step of a script, as plain values for JSON.
-
-    The delays are the shortest and the longest wait before each retry that the quota pays for, in seconds; ``then`` is
-    a sentence on an operation that finds the quota empty, or an empty text. ``is_spread``: a server asked for some of
-    the waits, to which up to a tenth is added, at random.
-    """
+    """Explain the decision if every attempt ends with this step of a script, as plain values for JSON."""
     least, most = (_history(outcome, request, config, random) for random in (0.0, 1.0))
     quick = _paid(least)
     then = ""
@@ -81,10 +76,7 @@ def _paid(history: RetryHistory) -> list[AttemptRecord]:
 
 
 def failing(name: str, *, unwritten: bool) -> Callable[[PreparedRequest], Exception]:
-    """Return the step of an attempt that fails with an exception of this name, before a byte was written or after.
-
-    :raises LookupError: if requests, urllib3 and Python have no such exception that can be made.
-    """
+    """Return the step of an attempt that fails with an exception of this name; ``LookupError``: there is none."""
     exception_named(name)
 
     def step(request: PreparedRequest) -> Exception:

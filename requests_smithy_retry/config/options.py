@@ -90,10 +90,7 @@ def options_of(owner: type) -> dict[str, Option]:
 def signature_with(
     options: Mapping[str, Option], annotations: Mapping[str, Any], function: Callable[..., Any]
 ) -> inspect.Signature:
-    """Return the signature of a function with each option by name, in front of its ``**options`` (contract 1).
-
-    A mix-in that looks which keywords the constructor behind it takes, and drops the others, finds the options there.
-    """
+    """Return a function's signature with each option by name, for mix-ins that look which keywords it takes."""
     shown = inspect.signature(function)
     *own, rest = shown.parameters.values()
     keywords = [
@@ -152,10 +149,6 @@ MEANT = {word: name for name, words in WORDS.items() for word in words.split()}
 
 
 def nearest(name: str, known: Collection[str]) -> str:
-    """Return the hint that follows "there is no option of that name": what is known, or what was meant.
-
-    >>> nearest("status_forcelist", ["retry_spec", "retry_status_codes"])
-    "did you mean 'retry_status_codes'?"
-    """
+    """Return the hint that follows "there is no option of that name": what is known, or what was meant."""
     meant = MEANT.get(name)
     return f"did you mean {meant!r}?" if meant in known else suggestion(name, known, repr)

@@ -474,10 +474,7 @@ CONTRADICTIONS = (
 
 
 def contradictions(config: RetryConfig) -> Iterator[tuple[str, str, str]]:
-    """Yield each option that would do nothing, the option that makes it void, and the reason.
-
-    Both must have been set: a default contradicts nothing. An option that is None asks for nothing.
-    """
+    """Yield each given option that would do nothing, the given one that makes it void, and the reason."""
     for name, item in OPTIONS.items():
         value = getattr(config, name)
         if value is None or not config.is_given(name):
@@ -509,10 +506,7 @@ def _check_contradictions(config: RetryConfig) -> None:
 
 
 def _overruled(config: RetryConfig) -> dict[str, str]:
-    """Return the options that contradict one of a higher layer, such as a fleet's variable the program's own option.
-
-    Each has the phrase for what wins.
-    """
+    """Return the options that contradict one of a higher layer, each with the phrase for what wins."""
     found: dict[str, str] = {}
     for name, other, why in contradictions(config):
         for ours, theirs in ((name, other), (other, name)):

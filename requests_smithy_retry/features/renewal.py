@@ -102,10 +102,7 @@ class Mend:
 
 
 def renewed(renew: Renew, response: Response) -> Headers | None:
-    """Return the headers with which a refused request is to be sent again; None: it is not.
-
-    :raises RetryConfigError: if the function returns anything but headers or None.
-    """
+    """Return the headers with which a refused request is to be sent again; None: it is not."""
     before = _of_thread.asked
     try:
         _of_thread.asked = (*before, renew)

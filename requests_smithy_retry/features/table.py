@@ -69,10 +69,7 @@ def _made(table: dict[str, Callable[[RetryConfig], object]], config: RetryConfig
 
 
 def quota_maker(quota: Any, config: RetryConfig, clock: Clock) -> MakeQuota:
-    """Return the maker of quotas of another kind than the default.
-
-    :raises RetryConfigError: where the feature that makes them was deleted.
-    """
+    """Return the maker of quotas of another kind than the default; refuse one that was deleted."""
     for name in ("redis", "..smithy.buckets"):
         module = found(name)
         made: MakeQuota | None = None if module is None else module.quota_maker(quota, config, clock)
@@ -83,10 +80,7 @@ def quota_maker(quota: Any, config: RetryConfig, clock: Clock) -> MakeQuota:
 
 
 def strategy_for(config: RetryConfig, clock: Clock = SYSTEM_CLOCK) -> StandardRetryStrategy:
-    """Make the built-in strategy that a config asks for.
-
-    :raises RetryConfigError: where the mode that it asks for was deleted.
-    """
+    """Make the built-in strategy that a config asks for; refuse a mode that was deleted."""
     if config.mode == StandardRetryStrategy.mode:
         return StandardRetryStrategy(config=config, clock=clock)
     module = found("..smithy.adaptive")
@@ -107,10 +101,7 @@ def address_memory(clock: Clock) -> NoMemory:
 
 
 def listeners_of(config: RetryConfig, own: Iterable[Any]) -> tuple[Any, ...]:
-    """Return an adapter's listeners: its own, and those that its options ask for.
-
-    :raises RetryConfigError: for telemetry that is not installed.
-    """
+    """Return an adapter's listeners: its own, and those that its options ask for."""
     if config.deadline_header is not None:
         own = (*own, found("deadline_header").feature(config, SYSTEM_CLOCK))
     module = found("telemetry")

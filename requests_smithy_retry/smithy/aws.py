@@ -98,11 +98,7 @@ KEYS = {"max_attempts": "max_attempts", "retry_mode": "mode"}
 def from_aws_settings(
     environ: Mapping[str, str], aws_config: bool | str, *, source: str, settled: Container[str]
 ) -> Found:
-    """Return the options that the AWS settings set, but for those that a source with precedence has settled.
-
-    :param aws_config: True, or the name of the profile to read; it came from ``source``.
-    :raises RetryConfigError: for a bad value, a named profile or file that is not there, or a file that is broken.
-    """
+    """Return the options that the AWS settings set, but for settled ones; ``aws_config`` came from ``source``."""
     section, profile = _profile(environ, aws_config, source)
     found = [(KEYS[key], section[key], profile) for key in KEYS if key in section]
     # Later ones win: the variables beat the profile.

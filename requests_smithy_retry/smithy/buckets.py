@@ -309,10 +309,7 @@ class PricedQuota:
 
 
 def quota_maker(quota: Any, config: RetryConfig, clock: Clock) -> MakeQuota:
-    """Return the maker of priced quotas that a config asks for.
-
-    :param quota: a number of tokens, a bucket, or a function that returns one for the name of a scope.
-    """
+    """Return the maker of priced quotas for a number of tokens, a bucket, or a function of a scope's name."""
     price_of = config.numbers.price_of
     if isinstance(quota, (int, float)):
         return lambda name, now: PricedQuota(TokenBucket(quota, clock=clock), price_of)

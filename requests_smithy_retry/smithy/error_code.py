@@ -28,9 +28,6 @@ def error_code(headers: Mapping[str, Any], body: bytes) -> str | None:
 
     >>> error_code({}, b'{"__type": "com.example#SlowDown"}'), error_code({}, b"<Error><Code>SlowDown</Code></Error>")
     ('SlowDown', 'SlowDown')
-
-    :param headers: looked up by lower-case name, so give a case-insensitive mapping.
-    :param body: as much of the body as may be parsed.
     """
     value = headers.get(ERROR_TYPE_HEADER)
     code = bare_error_code(value) if isinstance(value, str) else ""

@@ -70,8 +70,6 @@ def recovery_time(last_max_rate: float, *, beta: float = BETA, scale: float = SC
 
     >>> round(recovery_time(10), 6)
     1.957434
-
-    :param last_max_rate: the rate at which the server throttled, 0 or more.
     """
     return float((last_max_rate * (1 - beta) / scale) ** (1 / 3))
 
@@ -83,9 +81,6 @@ def rate_after_success(
 
     >>> [round(rate_after_success(now, last_max_rate=10, last_throttle=5), 3) for now in (5, 6, 7, 8, 9)]
     [7.0, 9.649, 10.0, 10.453, 13.409]
-
-    :param last_max_rate: the rate at which the server throttled, 0 or more.
-    :param last_throttle: when it did.
     """
     since = now - last_throttle - recovery_time(last_max_rate, beta=beta, scale=scale)
     return scale * since**3 + last_max_rate

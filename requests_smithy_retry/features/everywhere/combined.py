@@ -56,10 +56,7 @@ class Reached:
         return sum(number for kind, number in self._counts.items() if kind.remedy == remedy)
 
     def line(self, had: str = "had") -> str:
-        """Return one line for all of them; an empty one where there are none.
-
-        :param had: the verb, for what would be.
-        """
+        """Return one line for all of them, with this verb; an empty one where there are none."""
         total, reached = sum(self._counts.values()), self.count(None)
         if not total:
             return ""
@@ -123,14 +120,7 @@ def class_of_both(theirs: Any, ours: Any) -> Any:
 
 
 def take_over(adapter: HTTPAdapter, ours: Any, policy: dict[str, Any], own: Any = None) -> Any:
-    """Make an adapter retry, and return it.
-
-    :param adapter: of any class but ours; it is changed in place.
-    :param policy: the policy of another adapter; also ``_addresses``, if it is to share them.
-    :param own: a ``max_retries`` to translate, in place of the policy's.
-    :raises RetryConfigError: if that cannot be translated; the adapter is unchanged then.
-    :raises TypeError: if the classes cannot be combined.
-    """
+    """Make an adapter retry, in place, by a policy or its ``own`` ``max_retries``; or raise, and leave it as it is."""
     theirs: Any = type(adapter)
     made: Any = object.__new__(class_of_both(theirs, ours))
     vars(made).update(vars(adapter))

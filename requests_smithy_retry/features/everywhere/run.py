@@ -67,10 +67,7 @@ KEPT: list[ModuleType] = []
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Install the adapter and run a program; return 0 after its end, 2 for bad usage or a bad policy.
-
-    :raises BaseException: the program's own exception, ``SystemExit`` included.
-    """
+    """Install the adapter and run a program; return 0 after its end, 2 for bad usage or a bad policy."""
     mounted, is_dry, arguments = _options(arguments)
     is_module = arguments[:1] == ["-m"]
     rest = list(arguments[1:] if is_module else arguments)
@@ -90,12 +87,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def install_when_needed(*, is_dry: bool = False) -> None:
-    """Install the adapter once the program has imported requests, here and in processes started without fork.
-
-    Nothing is imported earlier, because a program may have to patch the standard library first, as for gevent.
-
-    :param is_dry: nothing is changed, only told, and in this process alone.
-    """
+    """Install the adapter once the program, which may patch for gevent first, has imported requests."""
     after_import("requests", lambda requests: _install(requests, is_dry=is_dry))
     for name in () if is_dry else SPAWNING:
         after_import(name, _cover_children)

@@ -156,11 +156,7 @@ class WatchedBody:
         return self._announced
 
     def take_over(self, other: Any, until: int | None, total: int | None) -> None:
-        """Go on with the body of another response, whose first byte is the next one of this body.
-
-        :param other: its urllib3 response, which is good for nothing afterwards.
-        :param until: the position after its last byte.
-        """
+        """Go on with the body of another response, whose first byte is the next one here, up to a position."""
         raw = self._raw()
         assert raw is not None  # the response is being read
         self.close_connection()
@@ -257,10 +253,7 @@ class WatchedBody:
         return size or 0
 
     def _end(self) -> None:
-        """Record that the current connection brings no more.
-
-        :raises http.client.IncompleteRead: if there is more of the body.
-        """
+        """Record that the current connection brings no more; raise ``IncompleteRead`` if there is more of the body."""
         missing = getattr(self._current, "length", None) or 0
         if self.total is not None:
             missing = self.total - self.received
@@ -280,10 +273,7 @@ def skip(raw: Any, left: int) -> None:
 
 
 def watch(response: Response, heard: Heard | None = None) -> WatchedBody | None:
-    """Have a body watched from now on, of which nothing was read yet; return None if it cannot be.
-
-    The bodies of stand-ins for urllib3's responses cannot.
-    """
+    """Have a body watched of which nothing was read yet; return None for one of a stand-in for urllib3's response."""
     raw: Any = response.raw
     below = getattr(raw, "_fp", None)
     is_ours = raw.__class__ is urllib3.HTTPResponse and below is not None

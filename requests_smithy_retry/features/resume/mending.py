@@ -82,11 +82,7 @@ def mend(
     body: WatchedBody,
     error: Exception,
 ) -> None:
-    """Have a body go on over another connection.
-
-    :param call: brought the body, as the answer to ``request``.
-    :raises urllib3.exceptions.HTTPError: the original error with the position and the reason, if it does not go on.
-    """
+    """Have a body go on over another connection; else raise the original error, with the position and the reason."""
     rest, failure = Rest(body, plan), as_failure(body, error)
     body.close_connection()
     ended: Any = None

@@ -70,10 +70,7 @@ class Resumable(NamedTuple):
         return copy
 
     def fit(self, response: Response, received: int) -> Piece | str:
-        """Return what of the body an answer brings; or, in a phrase, why it does not fit.
-
-        :param response: the answer to :meth:`request_from`.
-        """
+        """Return what of the body an answer to :meth:`request_from` brings; or, in a phrase, why it does not fit."""
         if response.status_code != PARTIAL:
             return self._fit_other(response, received)
         found = content_range(response)

@@ -39,10 +39,7 @@ class Telemetry:
         self._lock = threading.Lock()
 
     def switch_on(self, **providers: Any) -> None:
-        """Have every adapter that is made from now on tell OpenTelemetry.
-
-        :param providers: arguments of :class:`~requests_smithy_retry.otel.OpenTelemetryListener`.
-        """
+        """Have every adapter made from now on tell OpenTelemetry, by a listener with these arguments."""
         self._providers = providers
 
     def switch_off(self) -> None:
@@ -53,13 +50,7 @@ class Telemetry:
             listener.is_muted = True
 
     def listeners(self, kinds: Collection[str], source: str, given: Iterable[Any]) -> Iterator[Any]:
-        """Yield the listeners that an adapter needs besides its own.
-
-        :param kinds: of the option ``telemetry``.
-        :param source: the source of its value, for the error.
-        :param given: the adapter's own listeners; of a kind that is among them no other is added.
-        :raises RetryConfigError: if an extra is missing, or a kind's metrics exist already.
-        """
+        """Yield the listeners of some kinds that are not among those given; refuse a kind whose extra is missing."""
         if "log" in kinds:
             with self._lock:
                 show_log()

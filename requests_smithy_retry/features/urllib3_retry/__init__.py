@@ -59,10 +59,7 @@ def translate_retry(retry: Retry) -> dict[str, Any]:
 
 
 def translate(max_retries: Any) -> dict[str, Any]:
-    """Return the options that a ``max_retries`` asks for: a number of retries, None or a urllib3 ``Retry``.
-
-    :raises RetryConfigError: for anything else, and for a ``Retry`` that cannot be translated.
-    """
+    """Return the options that a ``max_retries`` asks for: a number of retries, None or a urllib3 ``Retry``."""
     if max_retries is UNSET:
         return {}
     if isinstance(max_retries, InnerRetry):

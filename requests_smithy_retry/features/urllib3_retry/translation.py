@@ -160,10 +160,7 @@ class HintedStatusClassifier:
 
 
 def translate_retry(retry: Retry) -> dict[str, Any]:
-    """Return the options that a ``Retry`` asks for. Settings that cannot be honoured are listed in one warning.
-
-    :raises RetryConfigError: for a subclass that overrides a method that decides, and for counts that are no counts.
-    """
+    """Return the options that a ``Retry`` asks for; warn of settings that cannot be honoured."""
     found = overridden(retry)
     if found:
         allowed = (
