@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound=Session)
 
 POOL_DEFAULTS: dict[str, int] = {"pool_connections": 10, "pool_maxsize": 10, "pool_block": False}
-"""The defaults of ``HTTPAdapter``."""
 
 
 class AdapterSnapshot(NamedTuple):

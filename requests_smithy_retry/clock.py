@@ -140,7 +140,6 @@ def rest_until_permitted(
 
 
 SYSTEM_CLOCK = SystemClock()
-"""The default clock."""
 
 
 class Deadline(NamedTuple):

@@ -33,7 +33,6 @@ from .observing.events import (
 PREFIX = "requests_smithy_retry"
 
 COMMON = ("method", "scope")
-"""The labels of every counter and histogram."""
 
 
 class PrometheusListener(RetryListener):

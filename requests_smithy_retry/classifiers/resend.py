@@ -12,7 +12,6 @@ IDEMPOTENT_METHODS = frozenset(
 """RFC 9110 9.2.2, and methods that only read: LIST of Vault, and the safe ones of WebDAV and CalDAV."""
 
 NOT_APPLIED_STATUSES = frozenset({408, 425, 429})
-"""The statuses of a server that did not act on the request."""
 
 
 def resend_ruling(facts: ResendFacts, status: int | None, verdict: RetryAction) -> RetryForbidden | None:

@@ -29,7 +29,6 @@ REQUEST_FAULTS = (
     rex.InvalidHeader,
     ValueError,
 )
-"""Faults of the request, which would fail in the same way again."""
 
 CERTIFICATE_FAULTS = (ssl.SSLCertVerificationError, CertificateError)
 """The far end is not who it should be. urllib3 has its own class for a host name that does not match."""
@@ -54,7 +53,6 @@ TRANSIENT = (
     TimeoutError,
     socket.gaierror,
 )
-"""Passing faults of the network, a proxy or the far end."""
 
 TLS = (rex.SSLError, uex.SSLError, ssl.SSLError)
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 PROGRAM = "requests-smithy-retry"
 
 EXTRA = frozenset({"click", "rich"})
-"""The libraries of the extra ``cli``."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -20,7 +20,6 @@ LINES = {
     "sleep": "longest sleep in all, with a server's hints",
     "wall_time": "longest time from the call to its end",
 }
-"""The labels of the worst case."""
 
 
 @click.command()

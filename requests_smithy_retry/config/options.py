@@ -18,7 +18,6 @@ from ..checks import BadValue, Parse, is_first, suggestion
 from ..errors import RetryConfigError, RetryConfigWarning
 
 PREFIX = "SMITHY_RETRY_"
-"""The beginning of the name of each of our variables."""
 
 
 class Unset:
@@ -31,7 +30,6 @@ class Unset:
 UNSET: Any = Unset()
 
 _warned: dict[str, object] = {}
-"""The variables that were warned about, so that each is warned about once."""
 
 
 class Option(NamedTuple):
@@ -75,9 +73,7 @@ def option(default: Any, parse: Parse, meaning: str, **traits: Any) -> Any:
 
 
 adapter_option: Callable[..., Any] = partial(option, adapter_only=True)
-"""Declare an option that the adapter alone goes by."""
 classifier_option: Callable[..., Any] = partial(option, classifiers_only=True)
-"""Declare an option that the classifiers alone go by."""
 
 
 def options_of(owner: type) -> dict[str, Option]:

@@ -179,7 +179,6 @@ def classifiers(value: Any) -> tuple[RetryClassifier, ...]:
 
 
 TELEMETRY = ("log", "otel", "prometheus")
-"""The kinds of telemetry that need no code."""
 
 
 def telemetry(value: Any) -> tuple[str, ...]:
@@ -193,7 +192,6 @@ def telemetry(value: Any) -> tuple[str, ...]:
 
 
 EVENTS = ("before_attempt", "after_attempt", "retry_scheduled", "throttled", "gave_up", "succeeded", "body_progress")
-"""The methods of a listener."""
 
 
 def is_listener(value: Any) -> bool:

@@ -47,10 +47,8 @@ def has_line(quota: Any) -> bool:
 
 
 NO_LINE = "only the quota 'payoff' waits for a service, and one on Redis"
-"""The reason why a ``patience`` would do nothing."""
 
 PUBLISHED = f"it asks for the published bucket, and {NO_LINE}; quota='payoff' asks for that"
-"""The reason why a ``patience`` would do nothing beside published numbers."""
 
 PUBLISHED_CAPACITY = 500
 """Tokens of a bucket of the AWS SDKs."""
@@ -485,11 +483,9 @@ def contradictions(config: RetryConfig) -> Iterator[tuple[str, str, str]]:
 
 
 COMMAND_LINE = "the command line"
-"""The source of the values that our own command is given."""
 IN_THE_PROGRAM = frozenset({"code", COMMAND_LINE, "max_retries"})
 """The sources of the values that the program itself gives, beside the class of a strategy."""
 LIBRARY = "the library's defaults"
-"""The source of the values that a library's ``defaults`` set."""
 
 
 def _rank(source: str) -> int:

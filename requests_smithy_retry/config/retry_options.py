@@ -92,7 +92,6 @@ class _Entry:
 
 
 OPERATION_OPTIONS = options_of(OperationOptions)
-"""Every option of a block by name, in the order of the documentation."""
 
 
 class OperationKeywords(TypedDict, total=False):

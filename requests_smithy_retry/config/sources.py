@@ -20,7 +20,6 @@ from .retry_config import OPTIONS, RetryConfig
 VARIABLES: dict[str, str] = {
     PREFIX + name.upper(): name for name, option in OPTIONS.items() if not option.not_from_environment
 }
-"""Each variable and the option that it sets."""
 
 ENABLED = PREFIX + "ENABLED"
 MOUNTED = PREFIX + "MOUNTED"
@@ -30,13 +29,11 @@ INSTALLING = frozenset({MOUNTED})
 BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 """In any case."""
 UNITS = {"ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
-"""The units that may follow a number, in seconds."""
 _INTEGER = r"[+-]?[0-9]{1,300}"
 _NUMBER = r"[+-]?(?:[0-9]{1,300}(?:\.[0-9]{0,300})?|\.[0-9]{1,300})(?:[eE][+-]?[0-9]{1,4})?"
 _WITH_UNIT = rf"(?i)({_NUMBER})\s*({'|'.join(UNITS)})"
 
 Found = dict[str, tuple[Any, str]]
-"""Values of options by name, each with its source."""
 
 
 def parse_text(name: str, text: str, source: str) -> Any:
@@ -116,7 +113,6 @@ def mounted_of(value: Any, environ: Mapping[str, str], source: str = "code", *, 
 C = TypeVar("C", bound=RetryConfig)
 
 AWS_OPTIONS = frozenset({"max_attempts", "mode", "retry_spec"})
-"""The options that AWS settings can set."""
 
 
 def resolve(config: C, environ: Mapping[str, str] | None = None, names: Collection[str] = OPTIONS) -> C:

@@ -24,7 +24,6 @@ from ..wire.state import NoMemory, Peer
 FIRST_PERIOD = 30.0
 """The period in seconds for which an address is avoided after its first failure."""
 LONGEST_PERIOD = 300.0
-"""The longest period in seconds for which an address is avoided."""
 FORGOTTEN_AFTER = 300.0
 """Seconds after its period at which a failure is forgotten: the next one counts as the first."""
 MOST_ORIGINS = 1024

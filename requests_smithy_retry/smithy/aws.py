@@ -89,10 +89,8 @@ def feature(config: RetryConfig, clock: Clock) -> AwsErrorCodes:
 
 
 VARIABLES = {"AWS_MAX_ATTEMPTS": "max_attempts", "AWS_RETRY_MODE": "mode", "AWS_NEW_RETRIES_2026": "retry_spec"}
-"""Each variable and the option that it sets."""
 
 KEYS = {"max_attempts": "max_attempts", "retry_mode": "mode"}
-"""Each setting of a profile and the option that it sets."""
 
 
 def from_aws_settings(

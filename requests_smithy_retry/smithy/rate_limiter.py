@@ -15,7 +15,6 @@ from ..forksafe import FreshCopies, renew_lock_after_fork
 BETA = 0.7
 """After throttling, this part of the rate is left."""
 SCALE = 0.4
-"""The steepness of the curve."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +61,6 @@ class RateLimiterSettings:
 
 
 DEFAULT_SETTINGS = RateLimiterSettings()
-"""The published numbers."""
 
 
 def recovery_time(last_max_rate: float, *, beta: float = BETA, scale: float = SCALE) -> float:

@@ -47,7 +47,6 @@ At its end one line on stderr tells how many adapters had retries; at once, if o
 NO_SESSION = "this process made no session of requests, so nothing had retries"
 
 SPAWNING = ("multiprocessing.spawn", "loky.backend.spawn", "joblib.externals.loky.backend.spawn")
-"""The modules that start processes without fork."""
 
 BEGIN = """\
 import sys

@@ -21,10 +21,8 @@ from ...interruptions import is_interruption
 PART = 65_536
 """The bytes of one read from a connection, where nobody asks for so many."""
 MOST = 1_048_576
-"""The most bytes of one read from a connection."""
 
 WIRE = (OSError, http.client.HTTPException, uex.HTTPError)
-"""The errors that end a body."""
 
 T = TypeVar("T")
 Heard = Callable[[int, int | None, int], None]

@@ -103,7 +103,6 @@ KNOWN_METHODS = frozenset({"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH
 """The methods of RFC 9110, RFC 5789 and the QUERY draft; the semantic conventions call every other one ``_OTHER``."""
 
 OTHER = "_OTHER"
-"""The label of all values beyond the limit."""
 
 MAX_VALUES = 100
 """The default limit of scopes, and of exception types."""

@@ -48,7 +48,6 @@ class InnerRetry(Retry):
 
 
 INNER_RETRY: Retry = InnerRetry()
-"""The ``Retry`` that urllib3 is given."""
 
 
 def translate_retry(retry: Retry) -> dict[str, Any]:

@@ -309,7 +309,6 @@ TRANSLATED = (
     *("max_attempts", "retry_status_codes", "allowed_methods", "strict_methods", "raise_on_status", "rules"),
     *("backoff", "backoff_base", "max_backoff", "max_retry_after"),
 )
-"""The options that a ``Retry`` can ask for."""
 
 
 class OptionsRetry(Retry):
