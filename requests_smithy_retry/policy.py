@@ -284,8 +284,7 @@ def retry(
     if token is not None:
         _wait(token, deadline, clock)
     while True:
-        result = _run(block)
-        directive = _directive(policy, result)
+        result, directive = _try(policy, block)
         if directive is RetryDirective.TerminateAndSucceed:
             if token is not None:
                 token.notify_success()
@@ -306,11 +305,15 @@ def retry(
     raise RetryFailure(result.value, refusal) if result.error is None else result.error
 
 
-def _directive(policy: RetryPolicy[R], result: Result[R]) -> RetryDirective:
-    directive = policy.evaluate(result)
+def _try(policy: RetryPolicy[R], block: Callable[[], R]) -> tuple[Result[R], RetryDirective]:
+    try:
+        result = Result(value=block())
+    except Exception as error:
+        result = Result(error=error)
+    directive: object = policy.evaluate(result)
     if not isinstance(directive, RetryDirective):
         raise TypeError(f"evaluate of {policy!r} returned {safe_repr(directive)}: a RetryDirective is allowed")
-    return directive
+    return result, directive
 
 
 def _end_of(max_time: float | None, clock: Clock) -> float | None:
@@ -348,10 +351,3 @@ def _wait(token: PolicyToken, deadline: float | None, clock: Clock) -> None:
     ask = getattr(token.strategy, "send_permit", None)
     if ask is not None:
         rest_until_permitted(ask, token.strategy, token.token, deadline, clock)
-
-
-def _run(block: Callable[[], R]) -> Result[R]:
-    try:
-        return Result(value=block())
-    except Exception as error:
-        return Result(error=error)

@@ -174,7 +174,9 @@ def _longest_sleep(config: RetryConfig) -> float | None:
     """Return the bound of sleeping where each wait is as long as a server or the program may ask for."""
     asks_itself = config.classifiers or config.validate
     if config.is_given("patience") and not asks_itself:
-        return _longest_sleep_within_patience(config)
+        # All that a server asks for is over when twice the patience is, as is the line's wait.
+        slept = _longest(config, 0.0, 0.0)
+        return slept if slept is None or waits_for_service(config) else slept + 2 * config.patience
     heeds_server = config.heeds_hints
     # A delay that the program's own classifier asks for is granted even where headers are not heeded.
     heeds_anybody = heeds_server or asks_itself
@@ -183,12 +185,6 @@ def _longest_sleep(config: RetryConfig) -> float | None:
     # A first attempt may meet a limit that was announced to others; a retry waits no longer for it than for a hint.
     heeds_limits = config.pacing != "off" and heeds_server
     return slept if slept is None or not heeds_limits else slept + config.max_retry_after
-
-
-def _longest_sleep_within_patience(config: RetryConfig) -> float | None:
-    """Return the bound where all that a server asks for is over when twice the patience is, as is the line's wait."""
-    slept = _longest(config, 0.0, 0.0)
-    return slept if slept is None or waits_for_service(config) else slept + 2 * config.patience
 
 
 def _longest(config: RetryConfig, hint: float, extra: float) -> float | None:

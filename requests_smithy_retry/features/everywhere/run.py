@@ -232,7 +232,13 @@ class _Begin:
 
 def _carry_out(program: str, *, is_module: bool) -> int:
     try:
-        return _run_module(program) if is_module else _run_file(program)
+        if not is_module:
+            return _run_file(program)
+        import runpy
+
+        _first_on_path(os.getcwd())
+        runpy.run_module(program, run_name="__main__", alter_sys=True)
+        return 0
     except SystemExit:
         raise
     except BaseException:
@@ -246,14 +252,6 @@ def _is_there(program: str) -> bool:
         return True
     sys.stderr.write(f"{sys.executable}: can't open file {os.path.abspath(program)!r}: no such file\n")
     return False
-
-
-def _run_module(name: str) -> int:
-    import runpy
-
-    _first_on_path(os.getcwd())
-    runpy.run_module(name, run_name="__main__", alter_sys=True)
-    return 0
 
 
 def _run_file(program: str) -> int:
