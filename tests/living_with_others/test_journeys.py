@@ -80,8 +80,32 @@ def test_a_nightly_job_gets_every_file_into_pandas(capsys: pytest.CaptureFixture
     assert ({}, 90, 0) == (space["lost"], len(space["frames"]), files.refused)
     assert all(frame.shape == (1, 2) for frame in space["frames"].values())
     assert "90/90" in err
-    assert out.startswith("90 operations: 22 retried (22 retries), 22 saved, 0 lost, ")
+    assert out.startswith("90 of 90 files; 90 operations: 22 retried (22 retries), 22 saved, 0 lost, ")
     assert 22 == sum(count - 1 for count in files.asked.values())
+
+
+def test_a_nightly_job_has_a_second_round(capsys: pytest.CaptureFixture[str]) -> None:
+    """A file that three attempts did not get comes then; one that is empty or not there is told of, by its reason."""
+    pytest.importorskip("pandas")
+    asked: Counter[str] = Counter()
+
+    def answer(request: RecordedRequest) -> Behaviour:
+        asked[request.path] += 1
+        if request.path in ("/3.csv", "/7.csv"):
+            return Reply(404) if request.path == "/3.csv" else Reply()
+        return Reply(503) if request.path == "/5.csv" and asked[request.path] <= 3 else Reply(body=CSV)
+
+    with FaultServer(answer) as server:
+        space = run("nightly-job.md", server, **{"range(300)": "range(90)"})
+    out, _ = capsys.readouterr()
+    assert {f"{server.url}/3.csv", f"{server.url}/7.csv"} == set(space["lost"])
+    assert 4 == asked["/5.csv"]
+    first, *why = out.splitlines()
+    assert first.startswith("88 of 90 files; 93 operations: 1 retried (2 retries), 0 saved, 1 lost, ")
+    assert [
+        "1 lost: EmptyDataError('No columns to parse from file')",
+        "1 lost: HTTPError, no classifier asked for a retry",
+    ] == sorted(why)
 
 
 def test_a_nightly_job_ends_when_its_time_is_up() -> None:
@@ -103,14 +127,16 @@ def test_a_nightly_job_ends_at_ctrl_c(tmp_path: Path) -> None:
         (tmp_path / "job.py").write_text(block.replace("https://api.example.com", server.url))
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         command = [sys.executable, "job.py"]
-        with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as job:
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=pipe, stderr=pipe, text=True) as job:
             while len(server.requests) < 8:
                 time.sleep(0.05)
             job.send_signal(signal.SIGINT)
             began = time.monotonic()
-            _, err = job.communicate(timeout=60)
+            out, err = job.communicate(timeout=60)
         assert time.monotonic() - began < 20
         assert err.rstrip().endswith("KeyboardInterrupt")
+        assert out.startswith("0 of 300 files; ")
         assert len(server.requests) < 100
 
 
