@@ -121,8 +121,7 @@ def resolve(config: C, environ: Mapping[str, str] | None = None, names: Collecti
         return config
     environ = os.environ if environ is None else environ
     warn_of_typos(environ)
-    texts = ((name, environ.get(variable, "").strip(), variable) for variable, name in VARIABLES.items())
-    said = {name: (text, source_of(variable)) for name, text, variable in texts if text}
+    said = _variables_in(environ)
     if "enabled" in said and parse_text("enabled", *said["enabled"]) is False:
         return config.replace_from({"enabled": said["enabled"][1]}, enabled=False)  # it beats code and all else
     found = {name: (parse_text(name, *text), text[1]) for name, text in said.items() if name in names}
@@ -142,6 +141,11 @@ def _warn_of_void(config: RetryConfig, said: Mapping[str, tuple[str, str]], foun
             warn_of_void(name, text, source, "it belongs to the strategy that the adapter was given")
         elif config.is_settled(name) and getattr(config, name) != found[name][0]:
             warn_of_void(name, found[name][0], source, f"{config.shown(name)} wins")
+
+
+def _variables_in(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    texts = ((name, environ.get(variable, "").strip(), variable) for variable, name in VARIABLES.items())
+    return {name: (text, source_of(variable)) for name, text, variable in texts if text}
 
 
 def _asked_of_aws(config: RetryConfig, environ: Mapping[str, str], names: Collection[str], found: Found) -> Found:
