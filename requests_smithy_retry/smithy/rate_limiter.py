@@ -189,7 +189,7 @@ class UntilPermitted:
 
     def look(self, now: float) -> Wait | float | TooLate:
         """Take a permit if there is one; else stay, unless it would come too late."""
-        self._limiter._waiting.add(self)
+        self._limiter._waiting[self] = None
         self._began = now if self._began is None else self._began
         seconds = self._limiter._take(now)
         too_late = None
@@ -202,7 +202,7 @@ class UntilPermitted:
         return now - self._began if too_late is None else too_late
 
     def leave(self, now: float) -> None:
-        self._limiter._waiting.discard(self)
+        self._limiter._waiting.pop(self, None)
 
 
 class TooLate(NamedTuple):
@@ -353,7 +353,7 @@ class ClientRateLimiter(FreshCopies):
     def renew_lock(self) -> None:
         """Make the lock anew, after a fork: the waiting threads do not exist in the child."""
         self._lock = threading.Lock()
-        self._waiting: set[UntilPermitted] = set()
+        self._waiting: dict[UntilPermitted, None] = {}  # in the order in which they came
 
     def _refill(self, now: float) -> None:
         gained = (now - self._refilled_at) * self._fill_rate
