@@ -161,6 +161,26 @@ def test_a_payment_is_applied_once(tmp_path: Path) -> None:
     assert (1, 1, 0) == (lambda of: (of.retried, of.saved, of.lost))(retry_summary(space["session"]))
 
 
+def test_a_view_has_one_bound_for_all_its_calls() -> None:
+    """Two calls that fail slowly end by 1.8 s together, whatever a header asks for; less is granted."""
+
+    def upstream(request: RecordedRequest) -> Behaviour:
+        time.sleep(0.5)
+        return Reply(503)
+
+    text = (HOWTO / "web-service.md").read_text(encoding="utf-8")
+    blocks = [match[2].partition("\nassert")[0] for match in BLOCK.finditer(text) if match[1] is None]
+    space: dict[str, Any] = {"__name__": "journey"}
+    with FaultServer(upstream) as server:
+        for block in blocks:
+            exec(compile(block.replace("https://api.example.com", server.url), "web-service.md", "exec"), space)
+        for header, most in ({"HTTP_X_REQUEST_DEADLINE": "30"}, 2.4), ({"HTTP_X_REQUEST_DEADLINE": "0.2"}, 0.45):
+            began = time.monotonic()
+            with pytest.raises(requests.Timeout):
+                space["view"](header)
+            assert time.monotonic() - began < most
+
+
 def test_a_library_waits_for_what_its_service_calls_locked() -> None:
     """The classifier of the page reads the code in the body; another 409 is an answer."""
     text = (HOWTO / "ship-it-in-your-library.md").read_text(encoding="utf-8")
