@@ -1,19 +1,16 @@
-"""The table of the page on SDKs, from benchmarks/results/sdks.json."""
+"""The table of the page on SDKs: benchmarks/results/sdks.json has the lines, vendors.json what was measured."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 from .measured import result
 from .reference_tables import cell, table
 
-RUN, ALL, MOUNT = "run", "run --mounted=all", "mount"
-RIGHT = "right"
-
-
-def _rows() -> dict[str, dict[str, Any]]:
-    return dict(result("sdks"))
+RUN, ALL = "run", "install all"
+WAYS = {"plain": "", "mount": "with the line", "run": "under `run`"}
 
 
 def _is_reached(row: dict[str, Any], way: str) -> bool:
@@ -26,39 +23,29 @@ def _code(line: str) -> str:
 
 
 def clients() -> str:
-    """Tabulate the clients by name: what ``run`` needs to reach all their requests, and the line for one alone."""
-    rows = []
-    for name, row in sorted(_rows().items(), key=lambda item: item[0].lower()):
-        needs = "" if _is_reached(row, RUN) else "`all`" if _is_reached(row, "install all") else "the line"
-        rows.append((f"{cell(name)}=={row['version']}", needs, _code(row["line"])))
-    return table(("client", "`--mounted`", "the line"), rows)
-
-
-def best_way(row: dict[str, Any]) -> str:
-    """Return the way whose figures are shown beside the plain ones: the first that reaches all requests."""
-    measured = [way for way in (RUN, ALL, MOUNT) if way in row["cells"]]
-    return next((way for way in measured if _is_reached(row, way)), measured[-1])
+    """Tabulate the clients by name: what ``run`` needs, the line for one alone, and the calls that were measured."""
+    measured, rows = result("vendors"), []
+    for name, row in sorted(result("sdks").items(), key=lambda item: item[0].lower()):
+        found = measured.get(name, {"version": row["version"], "calls": ""})
+        needs = "" if _is_reached(row, RUN) else "`all`" if _is_reached(row, ALL) else "the line"
+        rows.append((f"{cell(name)}=={found['version']}", needs, _code(row["line"]), str(found["calls"])))
+    return table(("client", "`--mounted`", "the line", "calls"), rows)
 
 
 def totals() -> str:
-    """Sum the scripts up."""
-    rows = _rows()
-    right = dict.fromkeys(("plain", RUN, "best"), 0)
-    scripts = 0
-    for row in rows.values():
-        for way in right:
-            cells = row["cells"][best_way(row) if way == "best" else way]
-            right[way] += sum(script == RIGHT for each in cells.values() for script in each)
-        scripts += sum(len(each) for each in row["cells"]["plain"].values())
-    reached = [sum(_is_reached(row, way) for row in rows.values()) for way in (RUN, "install all")]
-    lost = sum(not any(_is_reached(row, way) for way in (RUN, "install all", MOUNT)) for row in rows.values())
-    but = f" but {lost}" if lost else ""
-    broken = sum(bool(row["broken"]) for row in rows.values())
+    """Sum up what ``run`` reaches, and what became of the calls that met a fault."""
+    rows, found = result("sdks").values(), result("vendors").values()
+    reached = [sum(_is_reached(row, way) for row in rows) for way in (RUN, ALL)]
+    calls, memory, requests = (sum(row[name] for row in found) for name in ("calls", "from memory", "requests"))
+    ended = {way: sum((Counter(row["verdicts"][way]) for row in found), Counter[str]()) for way in WAYS}
+    right = " and ".join(f"{ended[way]['right']:,} {said}" for way, said in WAYS.items() if way != "plain")
+    ratios = sorted(row["cpu"][way] for row in found for way in WAYS if way != "plain")
     return (
         f"Of {len(rows)} clients, `run` sends every request of {reached[0]}, and with `--mounted=all` of {reached[1]}; "
-        f"a line does it for the others{but}. Of {scripts:,} scripts that meet a trouble, {right['plain']:,} "
-        f"come to the right end without this library, {right[RUN]:,} under `run`, and {right['best']:,} with what "
-        f"this table says. Broken by it: {broken or 'none'}."
+        f"a line does it for the others. {len(found)} were measured with answers as their vendors document them: "
+        f"{calls} calls, {memory} of them from memory. Each of their {requests} requests meets eleven faults, and of "
+        f"{sum(ended['plain'].values()):,} such calls {ended['plain']['right']:,} come to the right end without this "
+        f"library, {right}. Without trouble they take {ratios[0]:.2f} to {ratios[-1]:.2f} times the CPU time."
     )
 
 

@@ -1,0 +1,1 @@
+"""Clients of vendors' services, against answers as their vendors document them."""

@@ -1,0 +1,54 @@
+"""The table of SDKs by what vendors document: its data, and that a row of it runs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("trustme")
+if sys.version_info < (3, 11):
+    pytest.importorskip("tomli")
+
+from benchmarks.sdks import __main__ as sdks
+from benchmarks.sdks.rows import rows
+from benchmarks.sdks.service import FAULTS
+
+pytestmark = [pytest.mark.once, pytest.mark.real_time]
+
+
+def test_each_client_is_on_the_page_and_each_call_has_a_source():
+    """A row without the vendor's document would be what somebody thought up."""
+    page = set(json.loads((Path(sdks.RESULT).parent / "sdks.json").read_text())["result"])
+    assert set(rows()) <= page
+    for name, row in rows().items():
+        assert row["host"], name
+        compile(row["make"], name, "exec")
+        compile(row["line"], name, "exec")
+        for call in row["call"]:
+            assert call["source"].startswith("https://"), name
+            assert call["does"], name
+            compile(call["do"], name, "exec")
+            assert all(len(each["request"].split()) == 2 for each in call["answer"]), name
+
+
+def test_a_safe_call_comes_through_faults_and_another_is_made_once(monkeypatch):
+    """The client is a plain session, with ours mounted."""
+    some = ("503", "reset", "no last chunk", "redirect")
+    monkeypatch.setattr(sdks, "FAULTS", {name: FAULTS[name] for name in some})
+    *safe, upload = sdks.faults(rows()["requests"], "mount", sys.executable)
+    assert [{name: ["right"] for name in (*some, "refused")}] * 2 == [call["cells"] for call in safe]
+    assert {"503": ["careful"], "reset": ["careful"], "no last chunk": ["careful"], "redirect": ["right"]} == {
+        name: upload["cells"][name] for name in some
+    }
+
+
+def test_what_is_applied_twice_is_said():
+    """Whatever the client then says."""
+    well = {"told": 1, "ended": "right", "trace": ["POST"], "applied": {"POST /": 1}}
+    assert "twice" == sdks.verdict({**well, "applied": {"POST /": 2}}, well, "reset", 0)
+    assert "wrong" == sdks.verdict({**well, "told": 2}, well, "reset", 0)
+    assert "careful" == sdks.verdict({**well, "ended": "error"}, well, "reset", 0)
+    assert "missed" == sdks.verdict({**well, "ended": "error"}, {**well, "trace": ["PUT"]}, "reset", 0)
