@@ -49,8 +49,9 @@ def scope_of(url: str) -> str:
 def user_of(headers: Mapping[str, str | bytes]) -> bytes:
     """Return a mark of a request's user, by case-insensitive headers, from which no secret can be read."""
     said = []
+    fields = getattr(headers, "_store", headers)  # the dict in a CaseInsensitiveDict, which answers "in" sooner
     for name in KEYS:
-        if name in headers:
+        if name in fields:
             value = headers[name]
             text = value.decode("latin-1") if isinstance(value, bytes) else str(value)
             said += [name, *(re.findall(SIGNED_BY, text) or [text])]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 AMZ_HEADER = "x-amz-retry-after"
@@ -100,6 +101,7 @@ def parse_decimal(text: str) -> float | None:
     return _number(whole) + float(f"0.{fraction[:_HUGE_DIGITS]}")
 
 
+@lru_cache(maxsize=64)
 def parse_http_date(text: str) -> float | None:
     """Return the seconds since the epoch of an HTTP-date in any of its three formats, or None."""
     if re.fullmatch(_HTTP_DATE, text) is None:

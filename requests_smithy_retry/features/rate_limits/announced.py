@@ -144,7 +144,7 @@ def announced_in(
     :param wall: the current time in seconds since the epoch.
     """
     fields = names_in(headers)
-    rows = [row for row in dialects if not {row.remaining, *row.reset}.isdisjoint(fields)]
+    rows = [row for row in dialects if row.remaining in fields or any(name in fields for name in row.reset)]
     if not rows:
         return ()
 
@@ -168,6 +168,8 @@ def parse_reset(text: str, now: float) -> float | None:
     >>> parse_reset("1m30.5s", 0.0), parse_reset("1767225660", 1767225600.0), parse_reset("1 minute", 0.0)
     (90.5, 60.0, None)
     """
+    if not text:
+        return None
     number = parse_decimal(text)
     if number is not None and number <= EPOCH_SECONDS:
         return number
