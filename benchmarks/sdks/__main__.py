@@ -38,7 +38,7 @@ from .service import FAULTS, LIMITED, REDIRECT, REFUSED, Service
 ROOT = Path(__file__).resolve().parents[2]
 RESULT = ROOT / "benchmarks" / "results" / "vendors.json"
 WAYS = ("plain", "mount", "run")
-ROUNDS, BLOCK = 11, 0.1
+ROUNDS, BLOCK = 7, 0.06
 """Rounds of the CPU times, and the seconds that a call takes in each."""
 Calls = list[dict[str, Any]]
 

@@ -79,7 +79,7 @@ class Service:
         return self._troubled(request, reply) if is_hit else reply
 
     def _apply(self, answer: dict[str, Any], request: Request, reply: Reply) -> Reply:
-        key = request.header("Idempotency-Key") or (id(answer) if "again" in answer else None)
+        key = request.header("Idempotency-Key") or (id(answer) if "again" in answer and self._patience else None)
         if key in self._known:
             again = answer.get("again")
             return Reply(again["status"], JSON, again["body"].encode()) if again else reply
