@@ -95,11 +95,13 @@ def _verdict_on_refusal(outcome: Outcome, otherwise: RetryAction) -> RetryAction
 
 
 STILL_RUNNING = 409
+AGAIN_SOON = RetryAction.retryable_error_with_explicit_delay(ErrorKind.CLIENT, 0.5)
+"""The pause is that of Stripe's libraries. A request that may be an ordinary conflict is no outage of its service."""
 OTHER_PAYLOAD = 422
 
 
 class IdempotencyKeyClassifier:
-    """For requests with an idempotency key, indicates a retry of a 409 and forbids one of a 422.
+    """For requests with an idempotency key, indicates a retry of a 409, after half a second, and forbids one of a 422.
 
     409 means that the first request is still running, and 422 that the key was used with another payload.
     """
@@ -113,7 +115,7 @@ class IdempotencyKeyClassifier:
         """Judge by the status, if the request had a key."""
         if outcome.resend is not None and outcome.resend.keyed:
             if outcome.status == STILL_RUNNING:
-                return TRANSIENT
+                return AGAIN_SOON
             if outcome.status == OTHER_PAYLOAD:
                 return RetryAction.retry_forbidden("the idempotency key was used with another payload")
         return NO_ACTION

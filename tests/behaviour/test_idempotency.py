@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from requests_smithy_retry import RetryConfigError, StopReason, retry_history, retry_options
+from requests_smithy_retry import RetryConfigError, StopReason, retry_history, retry_options, testing
 from tests.support import Reply, prepare, read_timeout, reset_error, scripted, send, session_with
 
 HEADER = "Idempotency-Key"
@@ -147,3 +147,13 @@ def test_with_a_key_409_is_retried_and_422_forbidden() -> None:
         StopReason.FORBIDDEN,
         "the idempotency key was used with another payload",
     )
+
+
+def test_with_a_key_an_ordinary_conflict_is_no_outage(caplog: pytest.LogCaptureFixture) -> None:
+    """A 409 may be the answer itself: three requests in a second, nothing of the retry budget, and no word of an outage."""
+    adapter = testing.scripted(*[409] * 9, idempotency_key=True)
+    history = retry_history(send(adapter, "POST"))
+    assert [0.0, 0.5, 0.5] == [attempt.delay for attempt in history.attempts]
+    (bucket,) = adapter.strategy.snapshot().buckets.values()
+    assert (2.0, None) == (bucket.available, bucket.down_for)
+    assert "is down" not in caplog.text
