@@ -182,17 +182,22 @@ def test_a_view_has_one_bound_for_all_its_calls() -> None:
 
 
 def test_a_library_waits_for_what_its_service_calls_locked() -> None:
-    """The classifier of the page reads the code in the body; another 409 is an answer."""
+    """The classifier of the page reads the code in the body; another 409 is an answer, also for a POST with a key."""
     text = (HOWTO / "ship-it-in-your-library.md").read_text(encoding="utf-8")
     space: dict[str, Any] = {"__name__": "journey"}
     exec(next(match[2] for match in BLOCK.finditer(text)), space)
     locked, other = Reply(409, body=b'{"code": "LOCKED"}'), Reply(409, body=b'{"code": "GONE"}')
-    with FaultServer([locked, Reply(body=b'{"name": "seven"}'), other]) as server:
+    with FaultServer([locked, Reply(body=b'{"name": "seven"}'), other, locked, Reply(201), other]) as server:
         client = space["Client"](f"{server.url}/")
         assert {"name": "seven"} == client.thing("7")
         with pytest.raises(requests.HTTPError):
             client.thing("8")
-        assert 3 == len(server.requests)
+        client.create({"name": "nine"})
+        with pytest.raises(requests.HTTPError):
+            client.create({"name": "nine"})
+        assert 6 == len(server.requests)
+    keys = [request.header("Idempotency-Key") for request in server.requests[3:]]
+    assert keys[0] == keys[1] != keys[2]
 
 
 def test_an_old_program_makes_a_third_of_its_requests_or_less_in_an_outage(
