@@ -174,19 +174,12 @@ def explain(
         )
         config = config_of(options)
         answer = explain_outcome(outcome, request, config)
-        saved = (
-            error is not None
-            and not answer["is_retried"]
-            and explain_outcome(failing(error, unwritten=True), request, config)["is_retried"]
-        )
     except (LookupError, RetryConfigError) as refusal:
         raise click.UsageError(str(refusal)) from None
     if as_json:
         click.echo(json.dumps(answer, indent=2))
     else:
         show(answer, Console())
-        if saved:
-            click.echo("if no byte of the request was written, as with a refused connection: sent again (--unwritten)")
 
 
 def show(answer: dict[str, Any], console: Console) -> None:

@@ -157,20 +157,3 @@ def test_a_shared_quota_is_not_touched() -> None:
     """An explanation spends nobody's tokens, and connects to nothing."""
     with mock.patch("socket.socket", side_effect=AssertionError("it connects")):
         assert answer("--status", "503", "quota=redis://127.0.0.1:1/0")["is_retried"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["--error", "ConnectionError", "--method", "POST"], True),
-        (["--error", "ConnectionError"], False),
-        (["--error", "InvalidURL", "--method", "POST"], False),
-        (["--status", "503", "--method", "POST"], False),
-    ],
-)
-def test_a_post_that_was_not_written_is_told_of(arguments: list[str], expected: bool) -> None:
-    """Where only the bytes that were written forbid the retry, a line says so and names ``--unwritten``."""
-    last = run(*arguments).output.splitlines()[-1]
-    assert expected == (
-        last == "if no byte of the request was written, as with a refused connection: sent again (--unwritten)"
-    )
