@@ -150,7 +150,7 @@ def test_with_a_key_409_is_retried_and_422_forbidden() -> None:
 
 
 def test_with_a_key_an_ordinary_conflict_is_no_outage(caplog: pytest.LogCaptureFixture) -> None:
-    """A 409 may be the answer itself: three requests in a second, nothing of the retry budget, and no word of an outage."""
+    """A 409 may be the answer itself: three requests in a second, and nothing of the retry budget."""
     adapter = testing.scripted(*[409] * 9, idempotency_key=True)
     history = retry_history(send(adapter, "POST"))
     assert [0.0, 0.5, 0.5] == [attempt.delay for attempt in history.attempts]
