@@ -109,6 +109,5 @@ def status_codes(value: Any) -> frozenset[int]:
 
 
 def most_attempts(strategy: object) -> int | None:
-    """Return the most requests that an operation of a strategy sends; None: it does not say."""
     most = getattr(strategy, "max_attempts", None)
     return most if isinstance(most, int) else None  # a Mock has any attribute

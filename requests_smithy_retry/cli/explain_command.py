@@ -71,7 +71,6 @@ def _is_spread(config: RetryConfig, history: RetryHistory) -> bool:
 
 
 def _paid(history: RetryHistory) -> list[AttemptRecord]:
-    """Return the retries before the operation waits for its service."""
     return list(itertools.takewhile(lambda attempt: not attempt.line_why, history.attempts[1:]))
 
 
@@ -87,7 +86,6 @@ def failing(name: str, *, unwritten: bool) -> Callable[[PreparedRequest], Except
 
 
 def exception_named(name: str) -> Exception:
-    """Make an exception of this name, as requests would raise it."""
     for module in (requests.exceptions, urllib3.exceptions, builtins):
         kind: Any = getattr(module, name.rpartition(".")[2], None)
         if isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, Warning):

@@ -202,7 +202,6 @@ def _longest(config: RetryConfig, hint: float, extra: float) -> float | None:
 
 
 def _sum_of_delays(config: RetryConfig, longest: Callable[[int], float], hint: float, extra: float) -> float:
-    """Sum over all retries max(hint, longest backoff of that retry + extra)."""
     # The longest backoff never falls from retry to retry, so once it is that of the last retry it stays so.
     if config.most_attempts is None and waits_for_service(config):
         # Those that are paid for when patience is over may follow any number of questions, and one of these a hint.

@@ -411,7 +411,6 @@ class RetryOptions(TypedDict, total=False):
 
 
 def check_names(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options; raise ``TypeError`` for an unknown name, with the nearest one."""
     for name in options:
         if name not in OPTIONS:
             raise TypeError(unknown_option(name))

@@ -245,7 +245,6 @@ retry_options.__signature__ = signature_with(  # type: ignore[attr-defined]
 
 
 def _not_taken(name: str) -> str:
-    """Return the sentence for an option that one operation cannot have."""
     from .retry_config import OPTIONS
 
     option = MEANT.get(name, name)

@@ -108,7 +108,6 @@ class AddressMemory(NoMemory):
             faults[address] = fault._replace(until=now + fault.period, probed=True)
 
     def is_known(self, origin: str, address: str) -> bool:
-        """Return True if an address has failed and not answered well since."""
         return address in self.faults.get(origin, ())
 
     def failed(self, origin: str, address: str, why: str, *, answers: bool = False) -> None:

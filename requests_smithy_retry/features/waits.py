@@ -50,7 +50,6 @@ class Waits(Feature):
         self.only_in_blocks: bool = config.max_wait is None
 
     def wait(self, call: Call, seconds: float, waited: float, what: str) -> float:
-        """End a call whose event is set, or whose wait is longer than ``max_wait``, all parts together."""
         event, own = call.options.cancel, call.options.max_wait
         most = call.config.max_wait if own is None else own
         if event is not None and event.is_set():

@@ -236,7 +236,6 @@ class PricedQuota:
         """First attempts cost nothing."""
 
     def first_try(self, now: float, latency: float, timeout: float | None) -> None:
-        """Give the reward, if something is missing."""
         if self._is_shared or self.bucket.available < self.bucket.capacity:
             self.bucket.release(self._reward)
 
@@ -281,12 +280,10 @@ class PricedQuota:
             self.first_try(now, latency, timeout)
 
     def answered(self, standing: Standing) -> Standing:
-        """Give back the tokens of the retry before, as after any success."""
         self.unsent(standing)
         return standing._replace(acquired=0.0)
 
     def unsent(self, standing: Standing) -> None:
-        """Give back the tokens of the last retry."""
         if standing.acquired:
             self.bucket.release(standing.acquired)
 

@@ -301,7 +301,6 @@ class ClientRateLimiter(FreshCopies):
         self.record_response(False)
 
     def _record(self, now: float, throttled: bool) -> None:
-        """Set the rate by the formulas of contract 9."""
         measured = self._clocker.record(now)
         settings = self.settings
         if throttled:

@@ -258,7 +258,6 @@ def _in_force() -> Installation | None:
 
 
 def current() -> Installation | None:
-    """Return what is installed and was needed so far."""
     return _current
 
 

@@ -142,7 +142,6 @@ def _length_of_whole(response: Response) -> int | None:
 
 
 def _validator(response: Response) -> tuple[str, str] | None:
-    """Return the field and the value of a strong validator."""
     tag = response.headers.get("etag")
     if tag is not None:
         # A client with an entity tag must not put a date into If-Range (RFC 9110 13.1.5).

@@ -151,7 +151,6 @@ class QuotaLevels:
         self._strategies: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
     def observe(self, operation: ObservedOperation) -> None:
-        """Include the operation's strategy from now on, if it has a ``snapshot``."""
         strategy: Any = operation.adapter.strategy
         if id(strategy) not in self._strategies and hasattr(strategy, "snapshot"):
             with contextlib.suppress(TypeError):  # slots may rule out a weak reference

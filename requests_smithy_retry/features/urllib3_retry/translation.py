@@ -98,7 +98,6 @@ class OwnIncrement(Urllib3Rules):
 
 
 def _arguments(outcome: Outcome) -> tuple[Any, ...]:
-    """Return what urllib3 gives to ``increment``."""
     request, response = outcome.request, getattr(outcome.response, "raw", None)
     response = response if isinstance(response, HTTPResponse) else None
     found = () if outcome.error is None else causes(outcome.error)
@@ -112,7 +111,6 @@ def _arguments(outcome: Outcome) -> tuple[Any, ...]:
 
 
 def kind_of(outcome: Outcome) -> FailureKind:
-    """Return the kind of failure that urllib3 would count an outcome as."""
     if outcome.error is None:
         return FailureKind.STATUS
     for cause in causes(outcome.error):
