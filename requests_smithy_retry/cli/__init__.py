@@ -41,8 +41,7 @@ def commands() -> click.Group:
     import click
 
     from .. import __version__
-    from .config_command import config
-    from .explain_command import explain
+    from .subcommands import config, explain
 
     # Only for the help: main itself carries it out.
     run = click.Command("run", help="Run an unchanged program with retries.", params=[click.Argument(["program"])])
