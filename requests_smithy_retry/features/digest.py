@@ -108,7 +108,7 @@ def hashed(kind: type) -> type:
 class Digest(Feature):
     """The hook."""
 
-    hears = frozenset()
+    hears: frozenset[str] | None = frozenset()
 
     def received(self, driver: Driver, call: Call, request: PreparedRequest, response: Response, scope: Scope) -> None:
         """Have the body of a 2xx hashed. What brings the rest of one is a part of it."""

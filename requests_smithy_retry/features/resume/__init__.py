@@ -15,7 +15,7 @@ from ...core.scope import Scope
 class Resume(Feature):
     """The hook: the body of a success is watched where it may be continued, or where listeners hear of it."""
 
-    hears = frozenset({"etag", "last-modified"})
+    hears: frozenset[str] | None = frozenset({"etag", "last-modified"})
 
     def received(self, driver: Driver, call: Call, request: PreparedRequest, response: Response, scope: Scope) -> None:
         """Have a body watched, if there is reason to. What brings the rest of one is received as such."""

@@ -153,6 +153,21 @@ def test_a_person_reads_tables() -> None:
         assert words in text
 
 
+@pytest.mark.parametrize(
+    ("arguments", "left_out"),
+    [
+        (["--error", "InvalidURL"], ["votes", "delays", "then:"]),
+        (["--status", "404"], ["delays", "then:"]),
+        (["--status", "503", "patience=0"], ["then:"]),
+    ],
+)
+def test_nothing_is_said_of_what_does_not_happen(arguments: list[str], left_out: list[str]) -> None:
+    """Without a vote, a retry or a wait for the service, a person does not read of it."""
+    said = run(*arguments).output
+    shown = [words for words in ("votes", "delays", "then:", "if every attempt ends so:") if words not in said]
+    assert left_out == shown
+
+
 def test_a_shared_quota_is_not_touched() -> None:
     """An explanation spends nobody's tokens, and connects to nothing."""
     with mock.patch("socket.socket", side_effect=AssertionError("it connects")):
