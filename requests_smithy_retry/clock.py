@@ -51,12 +51,15 @@ class RunningOn:
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time) -> None:
         self._monotonic, self._wall = monotonic, wall
-        self._apart: float = wall() - monotonic()
+        # Read in this order, here and below, a thread that is held up between the two sees less sleep, never more.
+        now = monotonic()
+        self._apart: float = wall() - now
         self._slept = 0.0
 
     def __call__(self) -> float:
+        wall = self._wall()
         now = self._monotonic()
-        slept = self._wall() - now - self._apart
+        slept = wall - now - self._apart
         if slept > self._slept + LEAP:
             self._slept = slept
         return now + self._slept

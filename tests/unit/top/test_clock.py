@@ -79,6 +79,25 @@ def test_it_never_goes_back(moves: list[tuple[float, float]]) -> None:
     assert seen[-1] - seen[0] >= machine.standing - 100 - 1e-6
 
 
+def test_a_thread_that_is_held_up_between_two_clocks_takes_it_for_no_sleep() -> None:
+    """A debugger, or a full machine, may hold it up as long as it likes: as it makes the clock, and as it looks."""
+    machine, read = Machine(), []
+
+    def standing() -> float:
+        read.append(machine.standing)
+        machine.run(3600)
+        return read[-1]
+
+    def epoch() -> float:
+        moment = machine.epoch
+        machine.run(3600)
+        return moment
+
+    clock = RunningOn(standing, epoch)
+    seen = [clock() for _ in range(3)]
+    assert read[1:] == seen
+
+
 def test_threads_see_one_sleep_once() -> None:
     """Threads that look at the same moment agree."""
     machine = Machine()
