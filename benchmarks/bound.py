@@ -22,7 +22,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from requests_smithy_retry import RetryConfig, TokenBucket
-from requests_smithy_retry.core.line import MOST_CREDIT, Terms
+from requests_smithy_retry.core.line import MOST_CREDIT, Bounds
 from requests_smithy_retry.core.payoff import PayoffQuota
 from requests_smithy_retry.core.scope import quotas_of
 from requests_smithy_retry.features.redis import RedisQuota
@@ -81,7 +81,7 @@ def rules_of(name: str) -> Rules:
             at_first=bound.at_first / 2, per_success=given + MOST_CREDIT, per_second=2 * bound.per_second
         )
     price = 1.0 if config.effective_quota == "payoff" else min(map(config.numbers.price_of, REASONS.values()))
-    return Rules(make, Terms(config.most_attempts, config.patience, config.operation_timeout), price, bound)
+    return Rules(make, Bounds(config.most_attempts, config.patience, config.operation_timeout), price, bound)
 
 
 def _own(config: RetryConfig, clock: SteppingClock) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ from greenlet import greenlet
 
 from requests_smithy_retry.classifiers.actions import ErrorKind, RetryReason
 from requests_smithy_retry.config.report import InVain
-from requests_smithy_retry.core.line import ATTEMPTS, LEAST_GAP, LONGEST_GAP, PAUSE, Failure, Go, Standing, Terms
+from requests_smithy_retry.core.line import ATTEMPTS, LEAST_GAP, LONGEST_GAP, PAUSE, Bounds, Failure, Go, Progress
 from requests_smithy_retry.core.payoff import PayoffQuota
 from requests_smithy_retry.core.strategy import drive
 from requests_smithy_retry.features.redis import RedisTokenBucket
@@ -81,13 +81,13 @@ class Rules(NamedTuple):
     """The behaviour of the operations of a world, and the bound that they are to keep.
 
     :param make: makes the quota of each process on a clock.
-    :param terms: of an operation that begins at 0, its deadline included.
+    :param bounds: of an operation that begins at 0, its deadline included.
     :param price: the least tokens of a retry.
     :param bound: on the retries in vain of all processes together.
     """
 
     make: Callable[[SteppingClock], tuple[Any, ...]]
-    terms: Terms
+    bounds: Bounds
     price: float
     bound: InVain
 
@@ -114,7 +114,7 @@ class Questions:
 
 
 IN_HAND: dict[Any, tuple[str, ...]] = {
-    PayoffQuota.pay.__code__: ("standing", "delay", "price", "now"),
+    PayoffQuota.pay.__code__: ("progress", "delay", "price", "now"),
     PayoffQuota._take.__code__: ("number",),
     PayoffQuota.succeeded.__code__: ("is_alone",),
     PricedQuota.pay.__code__: ("price", "granted", "now"),
@@ -130,9 +130,9 @@ class _Operation:
         self.quota = world.quotas[number % len(world.quotas)]
         self.questions = world.questions[number % len(world.quotas)]
         # A quota that counts by itself needs no cap.
-        self.most = world.rules.terms.max_attempts or (None if self.quota.counts_attempts else ATTEMPTS)
+        self.most = world.rules.bounds.max_attempts or (None if self.quota.counts_attempts else ATTEMPTS)
         self.place, self.detail = "idle", None
-        self.standing: Any = None
+        self.progress: Any = None
         self.attempts = 0
         self.run: Any = None
 
@@ -142,14 +142,14 @@ class _Operation:
             self.run = greenlet(self._operate)
         self.place, self.detail = self.run.switch(said) or ("idle", None)
         if self.place == "idle":
-            self.run, self.standing = None, None
+            self.run, self.progress = None, None
 
     def _operate(self, _: Any = None) -> None:
-        world, quota, terms, clock = self.world, self.quota, self.world.rules.terms, self.world.clock
+        world, quota, bounds, clock = self.world, self.quota, self.world.rules.bounds, self.world.clock
         quota.began(clock.time)
-        self.attempts, self.standing = 0, Standing(clock.time)
-        if terms.deadline is not None:
-            terms = terms._replace(deadline=clock.time + terms.deadline)
+        self.attempts, self.progress = 0, Progress(clock.time)
+        if bounds.deadline is not None:
+            bounds = bounds._replace(deadline=clock.time + bounds.deadline)
         while True:
             answer = rest("answer")
             self.attempts += 1
@@ -160,30 +160,29 @@ class _Operation:
                 if is_first:
                     quota.first_try(clock.time, 0.0, None)
                 else:
-                    quota.succeeded(self.standing, terms, clock.time)
+                    quota.succeeded(self.progress, bounds, clock.time)
                 return
             world.in_vain += self.attempts > 1
             failure = Failure(throttled=answer == "throttling", reason=REASONS[answer])
             decision = None
             if self.most is None or self.attempts < self.most:
-                decision = drive(quota.pay(self.standing, terms, failure, clock.time), clock)
+                decision = drive(quota.pay(self.progress, bounds, failure, clock.time), clock)
             if not isinstance(decision, Go):
-                quota.end(self.standing)
                 return
-            self.standing = decision.standing
+            self.progress = decision.progress
             self.questions.asked += decision.why == ASKED
 
     def state(self, now: float) -> Hashable:
         """Everything that decides about its future."""
-        if self.standing is None:
+        if self.progress is None:
             return self.place
         attempts = bool(self.attempts) if self.most is None else self.attempts
         until = None
         if self.detail is not None:
             due, bell = self.detail
             until = (round(due - now, 9), bell is not None and bell.locked())
-        standing = standing_state(self.standing, self.quota, now)
-        return (self.place, until, attempts, standing, *self._in_hand(now))
+        progress = progress_state(self.progress, self.quota, now)
+        return (self.place, until, attempts, progress, *self._in_hand(now))
 
     def _in_hand(self, now: float) -> Iterator[Hashable]:
         """The values that the code at which it rests has worked out already."""
@@ -194,8 +193,8 @@ class _Operation:
             known = {} if steps is None else steps.f_locals
             for name in () if steps is None else IN_HAND.get(steps.f_code, ()):
                 value = known.get(name)
-                if isinstance(value, Standing):
-                    value = standing_state(value, self.quota, now)
+                if isinstance(value, Progress):
+                    value = progress_state(value, self.quota, now)
                 yield round(value - now, 9) if name == "now" else value
             frame = frame.f_back
 
@@ -273,7 +272,7 @@ def state_of(quota: Any, now: float) -> Hashable:
         return bucket_state(quota.bucket)
     times = (line.down_since, line.failing_since, line._slow_until, line._last, line._touched)
     waiters = [
-        (standing_state(each.standing, quota, now), each.earliest - now, each.released is None) for each in line.waiters
+        (progress_state(each.progress, quota, now), each.earliest - now, each.released is None) for each in line.waiters
     ]
     return (
         bucket_state(quota.bucket),
@@ -300,10 +299,10 @@ def inner(bucket: Any) -> Any:
     return bucket._bucket if type(bucket) is Stepping else bucket
 
 
-def standing_state(standing: Standing, quota: Any, now: float) -> Hashable:
-    """Everything in a standing that decides about its future."""
+def progress_state(progress: Progress, quota: Any, now: float) -> Hashable:
+    """Everything in a progress that decides about its future."""
     line = getattr(quota, "_line", None)
-    is_past = standing.failed_at is not None and line is not None and line.well_at > standing.failed_at
-    age = round(now - standing.began, 9)
-    known = (standing.counted, standing.spent, standing.acquired, standing.probes)
-    return (age, standing.failed_at is None, is_past, known)
+    is_past = progress.failed_at is not None and line is not None and line.well_at > progress.failed_at
+    age = round(now - progress.began, 9)
+    known = (progress.counted, progress.spent, progress.acquired, progress.probes)
+    return (age, progress.failed_at is None, is_past, known)

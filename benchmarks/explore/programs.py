@@ -9,7 +9,7 @@ from typing import Any
 from requests.structures import CaseInsensitiveDict
 
 from requests_smithy_retry.clock import SYSTEM_CLOCK, wait_in
-from requests_smithy_retry.core.line import Failure, Go, Standing, Terms
+from requests_smithy_retry.core.line import Bounds, Failure, Go, Progress
 from requests_smithy_retry.core.payoff import CAPACITY, MOST, PayoffQuota, PayoffTokenBucket
 from requests_smithy_retry.core.quota import NO_QUOTA
 from requests_smithy_retry.core.scope import Scopes
@@ -135,7 +135,7 @@ class Quota(Program):
         self.succeeded_at: float | None = None
 
     def fail(self) -> None:
-        steps = self.quota.pay(Standing(tasks.now), Terms(10, 3.0), Failure(), tasks.now)
+        steps = self.quota.pay(Progress(tasks.now), Bounds(10, 3.0), Failure(), tasks.now)
         self.ended.append((drive(steps, SYSTEM_CLOCK), tasks.now))
 
     def succeed(self) -> None:

@@ -90,11 +90,11 @@ class World:
         config = RetryConfig(**{name: value for name, value in given.items() if value is not None})
         deadline = began + draw.choice((0.5, 5.0, 30.0)) if draw.random() < 0.4 else None
         policy = Policy.of(config)
-        terms = policy.terms(NOTHING, deadline)
-        context = Context(policy, self.quota, self.quota.succeeded, NOTHING, terms)
+        bounds = policy.bounds(NOTHING, deadline)
+        context = Context(policy, self.quota, self.quota.succeeded, NOTHING, bounds)
         steps = operation(context, began, decide)
         facts = draw.choice((IDEMPOTENT, IDEMPOTENT, ONCE))
-        run = Run(steps, facts, began, inf if deadline is None else deadline, terms.max_attempts, patience)
+        run = Run(steps, facts, began, inf if deadline is None else deadline, bounds.max_attempts, patience)
         self.runs.append(run)
         self.later(began, run, None)
 

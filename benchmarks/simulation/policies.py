@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from requests_smithy_retry import Clock, ExponentialRetryBackoffStrategy, RetryError, StandardRetryStrategy
-from requests_smithy_retry.core.line import Failure, Go, Standing, Terms
+from requests_smithy_retry.core.line import Bounds, Failure, Go, Progress
 from requests_smithy_retry.core.payoff import PayoffQuota
 from requests_smithy_retry.core.steps import Ask, Wait
 
@@ -102,28 +102,28 @@ class Patient(Policy):
     """
 
     def __init__(
-        self, clock: Clock, random: Random, patience: float = Terms().patience, timeout: float = CLIENT_TIMEOUT
+        self, clock: Clock, random: Random, patience: float = Bounds().patience, timeout: float = CLIENT_TIMEOUT
     ) -> None:
         super().__init__(clock, random)
         self.quota = PayoffQuota(now=clock.now())
-        self.terms = Terms(patience=patience)
+        self.bounds = Bounds(patience=patience)
         self.timeout = timeout
         self.backoff = {
             kind: ExponentialRetryBackoffStrategy(backoff_scale_value=base, max_backoff=20, random=random.random)
             for kind, base in (("throttled", 1.0), ("error", 0.05))
         }
 
-    def begin(self) -> tuple[Standing, int]:
+    def begin(self) -> tuple[Progress, int]:
         now = self.clock.now()
         self.quota.began(now)
-        return Standing(now), 0
+        return Progress(now), 0
 
-    def failed(self, state: tuple[Standing, int], kind: str) -> tuple[float, Any] | Parked | None:
-        standing, retries = state
+    def failed(self, state: tuple[Progress, int], kind: str) -> tuple[float, Any] | Parked | None:
+        progress, retries = state
         throttled = kind == "throttled"
         delay = self.backoff["throttled" if throttled else "error"].compute_next_backoff_delay(retries + 1)
         failure = Failure(delay=delay, throttled=throttled)
-        return self._decided(self.quota.pay(standing, self.terms, failure, self.clock.now()), None, retries)
+        return self._decided(self.quota.pay(progress, self.bounds, failure, self.clock.now()), None, retries)
 
     def _decided(self, steps: Any, answer: Any, retries: int) -> tuple[float, Any] | Parked | None:
         """Take the quota's steps until it has decided, or one has to wait in its line."""
@@ -133,7 +133,7 @@ class Patient(Policy):
                 step = steps.send(step.function(*step.arguments))
         except StopIteration as ended:
             seen = ended.value
-            return (seen.delay, (seen.standing, retries + 1)) if isinstance(seen, Go) else None
+            return (seen.delay, (seen.progress, retries + 1)) if isinstance(seen, Go) else None
         place = step.place
 
         def look() -> Any:
@@ -145,12 +145,12 @@ class Patient(Policy):
         place._waiter.wake = lambda: parked.changed()
         return parked
 
-    def succeeded(self, state: tuple[Standing, int], latency: float) -> None:
-        standing, now = state[0], self.clock.now()
-        if standing.failed_at is None:
+    def succeeded(self, state: tuple[Progress, int], latency: float) -> None:
+        progress, now = state[0], self.clock.now()
+        if progress.failed_at is None:
             self.quota.first_try(now, latency, self.timeout)
         else:
-            self.quota.succeeded(standing, self.terms, now, latency, self.timeout)
+            self.quota.succeeded(progress, self.bounds, now, latency, self.timeout)
 
 
 Make = Callable[[Clock, Random], Policy]
@@ -162,6 +162,6 @@ POLICIES: dict[str, Make] = {
 }
 
 
-def patient(patience: float = Terms().patience, timeout: float = CLIENT_TIMEOUT) -> Make:
+def patient(patience: float = Bounds().patience, timeout: float = CLIENT_TIMEOUT) -> Make:
     """The default with another patience, or for attempts that may take another time."""
     return lambda clock, random: Patient(clock, random, patience, timeout)

@@ -26,7 +26,7 @@ from ..config.report import WorstCase, as_table, is_set, waits_for_service
 from ..config.retry_config import COMMAND_LINE, OPTIONS, RetryConfig, unknown_option
 from ..config.sources import VARIABLES, parse_text, resolve
 from ..core.backoff import Jitter
-from ..core.line import ATTEMPTS, Terms
+from ..core.line import ATTEMPTS, Bounds
 from ..core.server_hints import MILLISECOND_HEADERS
 from ..errors import RetryConfigError, StopReason
 from ..observing.history import AttemptRecord, RetryHistory, retry_history
@@ -82,8 +82,8 @@ def as_json_text(resolved: RetryConfig) -> str:
 
 def longest_line_wait(resolved: RetryConfig) -> float:
     """Return the most seconds for which one operation waits for a service that is down, all such waits together."""
-    terms = Terms(resolved.most_attempts, resolved.patience, resolved.operation_timeout)
-    return terms.in_all(0.0) if waits_for_service(resolved) else 0.0
+    bounds = Bounds(resolved.most_attempts, resolved.patience, resolved.operation_timeout)
+    return bounds.in_all(0.0) if waits_for_service(resolved) else 0.0
 
 
 def _line_text(resolved: RetryConfig) -> str:

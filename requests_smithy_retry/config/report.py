@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from ..core.line import ATTEMPTS, IDLE, LEAST_GAP, MOST_CREDIT, UNLIMITED, Terms
+from ..core.line import ATTEMPTS, IDLE, LEAST_GAP, MOST_CREDIT, UNLIMITED, Bounds
 from ..core.payoff import PayoffTokenBucket
 from ..core.server_hints import AMZ_MAX_EXTRA
 from .retry_config import has_line
@@ -57,7 +57,7 @@ def in_vain(config: RetryConfig, *, waits: bool) -> InVain | None:
 def _payoff(config: RetryConfig, waits: bool) -> InVain:
     # A first-try success fills the bucket, and lets waiters go; an operation that retried gets back what its retries
     # cost, and room for another one, if nobody waits.
-    capacity = Terms(config.most_attempts).capacity
+    capacity = Bounds(config.most_attempts).capacity
     per_second = max(capacity / IDLE, waits / LEAST_GAP)
     return InVain(capacity, capacity + max(MOST_CREDIT * waits, capacity), per_second)
 
@@ -72,7 +72,7 @@ def _shared(config: RetryConfig, quota: RedisQuota, waits: bool) -> InVain:
     numbers, size = config.numbers, min(quota.capacity, 500)
     prices = (numbers.retry_cost, numbers.throttling_cost, numbers.timeout_cost)
     # A success gives back all that its operation's retries cost, to the bucket that stands in as well.
-    given = max(1.0, Terms(config.most_attempts).retries * max(prices))
+    given = max(1.0, Bounds(config.most_attempts).retries * max(prices))
     tokens, per_success, least = quota.capacity + size, given + min(size, given), min(prices)
     per_second = quota.capacity / quota.ttl / least + waits / LEAST_GAP
     return InVain(tokens / least, per_success / least + waits * MOST_CREDIT, per_second)

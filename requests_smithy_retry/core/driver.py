@@ -359,8 +359,8 @@ class _Operation:
         elif foreign is None:
             scope.quota.began(self.began)
         verdicts = tuple(map(partial, plan.on_verdict, repeat(call), repeat(scope)))
-        terms = plan.policy.terms(call.options, None if call.time_limits is None else call.deadline)
-        context = Context(plan.policy, scope.quota, succeeded, call.options, terms, scope.name, verdicts)
+        bounds = plan.policy.bounds(call.options, None if call.time_limits is None else call.deadline)
+        context = Context(plan.policy, scope.quota, succeeded, call.options, bounds, scope.name, verdicts)
         remedies = tuple(filter(None, [remedy(call) for remedy in plan.remedies])) if plan.remedies else ()
         return operation(
             context, self.began if first is None else first.started, decider, first, self._gates, remedies, wait
@@ -532,7 +532,7 @@ class _Operation:
         held, decision = self.held, self.decision
         stop = Stop(ended.stop_reason, str(ended), None if decision is None else decision.verdict)
         if isinstance(decision, Again):
-            self.scope.quota.unsent(decision.progress.standing)
+            self.scope.quota.unsent(decision.progress)
         if self.outcome is not None and not self.is_noted:
             self._note(stop)
         held.finalize(raises=True)

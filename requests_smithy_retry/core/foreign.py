@@ -14,7 +14,8 @@ from ..clock import Clock, rest_until_permitted
 from ..config.retry_config import ADAPTER_OPTIONS, CLASSIFIER_OPTIONS, RetryConfig
 from ..config.retry_options import OperationOptions
 from ..errors import RetryConfigError, RetryError, StopReason
-from .machine import SUCCEEDED, Context, Deciding, Passed, Progress
+from .line import Progress
+from .machine import SUCCEEDED, Context, Deciding, Passed
 from .policy import is_seconds
 from .server_hints import Hint
 from .steps import Again, Ask, Before, Refused, Steps, Stop
@@ -74,7 +75,7 @@ class ForeignOperation:
 
     def _refreshed(self, context: Context, progress: Progress, outcome: Outcome) -> Again | Stop:
         """Apply the rules that the strategy does not know, and ask it."""
-        given = RetryContext(outcome, context.terms.deadline, context.options, progress.standing.began)
+        given = RetryContext(outcome, context.bounds.deadline, context.options, progress.began)
         carrier = carrier_of(given)
         try:
             if self._refusal is not None:
@@ -100,8 +101,7 @@ class ForeignOperation:
         if context.forbids(delay, outcome.ended):  # it need not look at the deadline
             why = f"the next wait of {delay:.3g} s would not end in time"
             return Stop(StopReason.DEADLINE, why, found, unmade=Hint(delay, source))
-        again = Progress(progress.standing, progress.retries + 1)
-        return Again(again, delay, source, found)
+        return Again(progress._replace(retries=progress.retries + 1), delay, source, found)
 
     def succeeded(self, *_: object) -> None:
         """Have the strategy record a success."""

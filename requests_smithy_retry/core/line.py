@@ -59,8 +59,8 @@ WAITERS = 1000
 """The most operations that wait on one scope, by default."""
 
 
-class Terms(NamedTuple):
-    """The limits that an operation sets; the same for all of its attempts.
+class Bounds(NamedTuple):
+    """The bounds that an operation sets; the same for all of its attempts.
 
     :param max_attempts: the most attempts that are sent; None: as many as :data:`ATTEMPTS` count, and any number of
         questions while nobody gets an answer.
@@ -120,8 +120,9 @@ class Failure(NamedTuple):
     uncounted: float = 0.0
 
 
-class Standing(NamedTuple):
-    """The record of one operation so far. It travels in the operation's token.
+class Progress(NamedTuple):
+    """What the attempts of an operation have come to so far: beside the last outcome, it decides about the next one. It
+    travels in a strategy's token. All but the last four are the quota's.
 
     :param began: when its first attempt began.
     :param counted: attempts that count as one of :data:`ATTEMPTS`.
@@ -131,6 +132,10 @@ class Standing(NamedTuple):
     :param acquired: tokens that the last of them took.
     :param probes: the number of times that it asked for all who wait.
     :param waited: seconds that it spent in the line, together.
+    :param retries: attempts so far without the first, since it last made progress.
+    :param free: attempts that count against no cap, because a body came further by then.
+    :param backoff: the computed delay of the last retry, for decorrelated jitter; None before the first.
+    :param failures: as a translated urllib3 ``Retry`` counts them; empty for any other policy.
     """
 
     began: float
@@ -140,12 +145,16 @@ class Standing(NamedTuple):
     acquired: float = 0.0
     probes: int = 0
     waited: float = 0.0
+    retries: int = 0
+    free: int = 0
+    backoff: float | None = None
+    failures: tuple[Any, ...] = ()
 
 
 class Go(NamedTuple):
     """Another attempt may be made, after ``delay`` seconds."""
 
-    standing: Standing
+    progress: Progress
     delay: float = 0.0
     waited: float = 0.0
     why: str = ""
@@ -160,19 +169,19 @@ class Waiter:
     :param wake: called when it is worth to look again.
     """
 
-    __slots__ = ("earliest", "joined", "released", "standing", "terms", "uncounted", "wake")
+    __slots__ = ("bounds", "earliest", "joined", "progress", "released", "uncounted", "wake")
 
     def __init__(
         self,
-        standing: Standing,
-        terms: Terms,
+        progress: Progress,
+        bounds: Bounds,
         joined: float,
         earliest: float,
         wake: Callable[[], object] = bool,
         uncounted: float = 0.0,
     ) -> None:
-        self.standing: Standing = standing
-        self.terms: Terms = terms
+        self.progress: Progress = progress
+        self.bounds: Bounds = bounds
         self.joined: float = joined
         self.earliest: float = earliest
         self.wake: Callable[[], object] = wake
@@ -182,11 +191,11 @@ class Waiter:
     def leaves_at(self, down_since: float | None) -> float:
         """Return the moment at which it gives up, as far as is known now."""
         since = None if down_since is None else down_since + self.uncounted
-        return self.terms.gives_up_at(self.standing.began + self.uncounted, since)
+        return self.bounds.gives_up_at(self.progress.began + self.uncounted, since)
 
     def refusal_at(self, now: float) -> StopReason:
         """Return the reason for which it gives up at a moment."""
-        deadline = self.terms.deadline
+        deadline = self.bounds.deadline
         return StopReason.PATIENCE if deadline is None or now < deadline else StopReason.DEADLINE
 
 
@@ -238,73 +247,73 @@ class Line:
         """Record that an attempt is sent: a first one while others wait, or a retry."""
         self._last = max(self._last, now)
 
-    def paid(self, standing: Standing, terms: Terms, price: float, at: float) -> Standing:
-        """Record a retry that was paid for and is sent at a moment, and return its operation's standing."""
+    def paid(self, progress: Progress, bounds: Bounds, price: float, at: float) -> Progress:
+        """Record a retry that was paid for and is sent at a moment, and return its operation's progress."""
         self._last = max(self._last, at)
         # More would let one success pay for any number of retries in vain, again and again.
-        spent = max(standing.spent, min(standing.spent + price, terms.retries * price))
-        return standing._replace(spent=spent, acquired=price)
+        spent = max(progress.spent, min(progress.spent + price, bounds.retries * price))
+        return progress._replace(spent=spent, acquired=price)
 
     def failed(
         self,
-        standing: Standing,
-        terms: Terms,
+        progress: Progress,
+        bounds: Bounds,
         failure: Failure,
         now: float,
         price: float,
         renew: Callable[[], object],
-    ) -> tuple[Standing, float | None] | Refused:
+    ) -> tuple[Progress, float | None] | Refused:
         """Count an attempt that failed.
 
         :param price: tokens that a retry costs while nobody waits.
         :param renew: refills the bucket; called if the scope counts as new.
-        :returns: its operation's standing now, and the seconds to wait before a retry that is paid for (None: it may
+        :returns: its operation's progress now, and the seconds to wait before a retry that is paid for (None: it may
             only wait in line). Or that its attempts are used up.
         """
         if self.is_as_good_as_new(now):
             renew()
             self._begin_anew(now)
-        if standing.failed_at is None:
-            if standing.began - max(self._touched, self._last) > PAUSE and not self.waiters:
+        if progress.failed_at is None:
+            if progress.began - max(self._touched, self._last) > PAUSE and not self.waiters:
                 self.down_since = self._gap = None
-            self._last = max(self._last, standing.began)
+            self._last = max(self._last, progress.began)
         self._touched = now
         self.down_since = now if self.down_since is None else self.down_since
         self.failing_since = self.down_since if self.failing_since is None else self.failing_since
         if failure.throttled:
             self._slow_until = max(self._slow_until, now + max(1.0, 2 * self.usual(now)))
-        counted, retries = standing.counted + self._counts(standing, terms, failure, now), terms.retries
+        counted, retries = progress.counted + self._counts(progress, bounds, failure, now), bounds.retries
         if counted > retries:
             return Refused(StopReason.MAX_ATTEMPTS)
-        standing = standing._replace(counted=counted, failed_at=now)
-        delay = None if self.waiters else self._delay_of_payment(standing, terms, failure, price, retries * price, now)
-        return standing, delay
+        progress = progress._replace(counted=counted, failed_at=now)
+        delay = None if self.waiters else self._delay_of_payment(progress, bounds, failure, price, retries * price, now)
+        return progress, delay
 
-    def _counts(self, standing: Standing, terms: Terms, failure: Failure, now: float) -> bool:
+    def _counts(self, progress: Progress, bounds: Bounds, failure: Failure, now: float) -> bool:
         """Return True if an attempt that failed is one of those that are allowed."""
-        if standing.failed_at is None:
+        if progress.failed_at is None:
             return True
-        if failure.throttled and now < terms.in_all(standing.began):
+        if failure.throttled and now < bounds.in_all(progress.began):
             return False
         # What was under way when the service went down, and succeeds yet, does not tell that it is well.
-        return failure.is_cut or self.well_at > standing.failed_at
+        return failure.is_cut or self.well_at > progress.failed_at
 
     def _delay_of_payment(
-        self, standing: Standing, terms: Terms, failure: Failure, price: float, most: float, now: float
+        self, progress: Progress, bounds: Bounds, failure: Failure, price: float, most: float, now: float
     ) -> float | None:
         """Return the seconds before a retry that is paid for while nobody waits; None: it may only wait in line.
 
         :param most: tokens that all retries of the operation cost.
         """
         delay = failure.delay
-        is_last = bool(standing.spent) and standing.spent + price >= most
-        if is_last and terms.patience < self.usual(now) and not failure.throttled:
+        is_last = bool(progress.spent) and progress.spent + price >= most
+        if is_last and bounds.patience < self.usual(now) and not failure.throttled:
             # No other operation of this client comes by during the wait, so its last retry bridges a restart by itself.
-            delay = max(delay, LATE * terms.patience)
-        if standing.spent >= most or terms.max_attempts == UNLIMITED:
+            delay = max(delay, LATE * bounds.patience)
+        if progress.spent >= most or bounds.max_attempts == UNLIMITED:
             # It made its own retries, or has no number of them: none is made past its patience, whatever others earned.
-            return None if terms.gives_up_at(standing.began, self.down_since) <= now + delay else delay
-        return max(failure.delay, min(delay, terms.asks_last_at(standing.began, self.down_since) - now))
+            return None if bounds.gives_up_at(progress.began, self.down_since) <= now + delay else delay
+        return max(failure.delay, min(delay, bounds.asks_last_at(progress.began, self.down_since) - now))
 
     def may_join(self, waiter: Waiter, now: float) -> StopReason | None:
         """Return the reason why an operation may not wait now; None if it may."""
@@ -318,10 +327,10 @@ class Line:
         if refusal is None:
             if not self.waiters:
                 self._credit = 0.0
-            insort_right(self.waiters, waiter, key=lambda each: each.standing.began)
+            insort_right(self.waiters, waiter, key=lambda each: each.progress.began)
             if self._gap is None:
                 usual, least = self.usual(now), LEAST_GAP if self.successes else 1.0
-                self._gap = self._base = max(least, usual, min(3 * usual, 0.9 * waiter.terms.patience))
+                self._gap = self._base = max(least, usual, min(3 * usual, 0.9 * waiter.bounds.patience))
         return refusal
 
     def look(self, waiter: Waiter, now: float) -> Go | Wait | Refused:
@@ -365,7 +374,7 @@ class Line:
         return True
 
     def succeeded(
-        self, standing: Standing, terms: Terms, now: float, latency: float = 0.0, timeout: float | None = None
+        self, progress: Progress, bounds: Bounds, now: float, latency: float = 0.0, timeout: float | None = None
     ) -> bool:
         """Record a success, and let waiters go for it.
 
@@ -375,9 +384,9 @@ class Line:
         """
         self.successes += 1
         self.well_at = max(self.well_at, now - latency)
-        self._firsts += standing.failed_at is None
+        self._firsts += progress.failed_at is None
         self._touched = now
-        return self._note_success(now, latency, timeout, terms.patience)
+        return self._note_success(now, latency, timeout, bounds.patience)
 
     def gave_up(self, *, is_outage: bool) -> int:
         """Count an operation that gave up, and return its number in the outage that is known; 0: none is."""
@@ -391,7 +400,7 @@ class Line:
                 self.outage, self.given_up = (now - self.failing_since, self.given_up), 0
             age, self.down_since, self.failing_since = now - self.down_since, None, None
             if age >= max(1.0, 2 * self.usual(now)):
-                longest = max([patience, *(each.terms.patience for each in self.waiters)])
+                longest = max([patience, *(each.bounds.patience for each in self.waiters)])
                 self._slow_until = max(self._slow_until, now + min(age, longest) / SHARE)
         if not self.waiters:
             self._gap = None
@@ -408,32 +417,32 @@ class Line:
         if self._credit < 1:
             return
         for waiter in tuple(self.waiters):
-            deadline = waiter.terms.deadline
+            deadline = waiter.bounds.deadline
             if now < waiter.earliest or (deadline is not None and deadline - now < needs):
                 continue
             self._credit -= 1
-            self._release(waiter, now, waiter.standing, "another request succeeded")
+            self._release(waiter, now, waiter.progress, "another request succeeded")
             if self._credit < 1:
                 return
 
     def let_all_go(self, now: float) -> None:
         """Let every waiter go: what kept them is forgotten."""
         for waiter in tuple(self.waiters):
-            self._release(waiter, now, waiter.standing, "what was known of the service was forgotten")
+            self._release(waiter, now, waiter.progress, "what was known of the service was forgotten")
 
     def _ask(self, waiter: Waiter, now: float) -> Go:
         assert self._gap is not None
         # New processes do not know how often they ask, and there may be a thousand of them.
         self._gap = min(2 * self._gap, max(LONGEST_GAP, self._base)) if self.successes else 3 * self._gap
-        standing = waiter.standing._replace(probes=waiter.standing.probes + 1)
-        go = self._release(waiter, now, standing, "nobody had asked for a while")
+        progress = waiter.progress._replace(probes=waiter.progress.probes + 1)
+        go = self._release(waiter, now, progress, "nobody had asked for a while")
         self._wake_next()
         return go
 
-    def _release(self, waiter: Waiter, now: float, standing: Standing, why: str) -> Go:
+    def _release(self, waiter: Waiter, now: float, progress: Progress, why: str) -> Go:
         waited = now - waiter.joined
-        standing = standing._replace(waited=standing.waited + waited, acquired=0.0)
-        go = waiter.released = Go(standing, 0.0, waited, why)
+        progress = progress._replace(waited=progress.waited + waited, acquired=0.0)
+        go = waiter.released = Go(progress, 0.0, waited, why)
         self.waiters.remove(waiter)
         self.sent(now)
         waiter.wake()
@@ -443,9 +452,9 @@ class Line:
         """Return the next to ask: the one that asked least often, in the order of the line; hinted ones come last."""
         due = self._due()
         for waiter in self.waiters:  # nearly always the first one
-            if not waiter.standing.probes and waiter.earliest <= due:
+            if not waiter.progress.probes and waiter.earliest <= due:
                 return waiter
-        return min(self.waiters, key=lambda each: (max(due, each.earliest), each.standing.probes))
+        return min(self.waiters, key=lambda each: (max(due, each.earliest), each.progress.probes))
 
     def _wake_next(self) -> None:
         if self.waiters:
@@ -462,10 +471,10 @@ class Line:
         # Among others it is told by their success, and a client with few operations has made its last retry late. If
         # each of them asked at its end, too, a service that serves a thousand such clients would feel it.
         is_told = len(self.waiters) > 1 or self._last > waiter.joined
-        has_made_its_own = waiter.standing.spent >= waiter.terms.retries
-        if is_told or (has_made_its_own and waiter.terms.patience < self.usual(waiter.joined)):
+        has_made_its_own = waiter.progress.spent >= waiter.bounds.retries
+        if is_told or (has_made_its_own and waiter.bounds.patience < self.usual(waiter.joined)):
             return due
-        last = waiter.terms.asks_last_at(waiter.standing.began, self.down_since)
+        last = waiter.bounds.asks_last_at(waiter.progress.began, self.down_since)
         return last if self._last + LEAST_GAP <= last < due else due
 
     def _begin_anew(self, now: float) -> None:

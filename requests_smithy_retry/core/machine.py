@@ -19,7 +19,7 @@ from ..classifiers.outcome import Outcome
 from ..config.retry_options import OperationOptions
 from ..errors import StopReason, is_unresolved
 from ..urls import display_scope
-from .line import Failure, Go, Standing, Terms
+from .line import Bounds, Failure, Go, Progress
 from .policy import Delay, Policy, TooLong
 from .quota import Quota
 from .server_hints import Hint, until_text
@@ -38,24 +38,6 @@ from .steps import (
 )
 
 NOT_FOUND = 404
-
-
-class Progress(NamedTuple):
-    """What the attempts of an operation have come to so far: beside the last outcome, it decides about the next one. It
-    travels in a strategy's token.
-
-    :param standing: as its quota counts it.
-    :param retries: attempts so far without the first, since it last made progress.
-    :param free: attempts that count against no cap, because a body came further by then.
-    :param backoff: the computed delay of the last retry, for decorrelated jitter; None before the first.
-    :param failures: as a translated urllib3 ``Retry`` counts them; empty for any other policy.
-    """
-
-    standing: Standing
-    retries: int = 0
-    free: int = 0
-    backoff: float | None = None
-    failures: tuple[Any, ...] = ()
 
 
 SUCCEEDED = Stop(StopReason.SUCCESS, StopReason.SUCCESS.value)
@@ -103,7 +85,7 @@ class Context(NamedTuple):
 
     :param succeeded: records a success, as the quota does.
     :param options: of the ``retry_options`` blocks around it, and of its models.
-    :param terms: its limits.
+    :param bounds: its limits.
     :param scope: of the service; None for operations without one.
     :param verdicts: are told of each verdict (a port of features).
     """
@@ -112,13 +94,13 @@ class Context(NamedTuple):
     quota: Quota
     succeeded: Callable[..., object]
     options: OperationOptions
-    terms: Terms
+    bounds: Bounds
     scope: str | None = None
     verdicts: tuple[Callable[[Outcome, Classification], object], ...] = ()
 
     def forbids(self, wait: float, now: float) -> bool:
         """Return True if a wait would not end before the deadline."""
-        return self.terms.deadline is not None and now + wait >= self.terms.deadline
+        return self.bounds.deadline is not None and now + wait >= self.bounds.deadline
 
 
 def operation(
@@ -138,36 +120,33 @@ def operation(
     :param gates: returns those to be passed before the next attempt.
     :param wait: seconds before the first attempt.
     """
-    progress, before, number, headers = Progress(Standing(began)), Before(wait), 0, None
+    progress, before, number, headers = Progress(began), Before(wait), 0, None
     decision: Again | Stop
-    try:
-        if wait:
-            yield Pause(wait)
-        while True:
-            if first is None:
-                before, refused = yield from _let_in(gates(), before, progress.standing.began)
-                if refused is not None:
-                    yield Ask(context.quota.unsent, (progress.standing,))
-                    return Stop(refused.reason, refused.why)
-                outcome = yield Send(number + 1, before, headers)
-            else:
-                outcome, first = first, None
-            number += 1
-            outcome, decision = yield from _mended_or_decided(context, decider, remedies, progress, outcome)
-            if isinstance(decision, Again):
-                progress = decision.progress
-            elif decision.reason is StopReason.SUCCESS:
-                took = outcome.ended - outcome.started, outcome.allowed
-                yield Ask(context.succeeded, (progress.standing, context.terms, outcome.ended, *took))
-            yield Noted(decision)
-            if decision.delay:
-                yield Pause(decision.delay)
-            if isinstance(decision, Stop):
-                return decision
-            before = Before(decision.delay, decision.source, line=decision.line, line_why=decision.line_why)
-            headers = decision.headers or headers
-    finally:
-        context.quota.end(progress.standing)
+    if wait:
+        yield Pause(wait)
+    while True:
+        if first is None:
+            before, refused = yield from _let_in(gates(), before, progress.began)
+            if refused is not None:
+                yield Ask(context.quota.unsent, (progress,))
+                return Stop(refused.reason, refused.why)
+            outcome = yield Send(number + 1, before, headers)
+        else:
+            outcome, first = first, None
+        number += 1
+        outcome, decision = yield from _mended_or_decided(context, decider, remedies, progress, outcome)
+        if isinstance(decision, Again):
+            progress = decision.progress
+        elif decision.reason is StopReason.SUCCESS:
+            took = outcome.ended - outcome.started, outcome.allowed
+            yield Ask(context.succeeded, (progress, context.bounds, outcome.ended, *took))
+        yield Noted(decision)
+        if decision.delay:
+            yield Pause(decision.delay)
+        if isinstance(decision, Stop):
+            return decision
+        before = Before(decision.delay, decision.source, line=decision.line, line_why=decision.line_why)
+        headers = decision.headers or headers
 
 
 def _let_in(gates: Iterable[Gate], before: Before, began: float) -> Generator[Step, Any, tuple[Before, Refused | None]]:
@@ -234,11 +213,11 @@ def _decide_retry(
     context: Context, progress: Progress, outcome: Outcome, verdict: Classification, reason: RetryReason
 ) -> Deciding:
     """Decide about a retry that is indicated."""
-    policy, options, terms, retry = context.policy, context.options, context.terms, progress.retries + 1
+    policy, options, bounds, retry = context.policy, context.options, context.bounds, progress.retries + 1
     if outcome.has_progressed:
         # It brought a body further, so the service is up: what it spent comes back, and it counts as a first attempt.
-        yield Ask(context.succeeded, (progress.standing, terms, outcome.ended))
-        progress, retry = Progress(Standing(progress.standing.began), free=outcome.attempt - 1), 1
+        yield Ask(context.succeeded, (progress, bounds, outcome.ended))
+        progress, retry = Progress(progress.began, free=outcome.attempt - 1), 1
     asks_again = _asks_again(context, reason, outcome)
     is_free = _is_free(context, reason, outcome, asks_again=asks_again)
     failures, exceeded = progress.failures, None
@@ -251,7 +230,7 @@ def _decide_retry(
     delay = policy.delay(reason, outcome, options, retry, progress.backoff)
     if isinstance(delay, TooLong):
         return _too_long(delay.hint, delay.why, outcome, verdict)
-    if delay.asked is not None and outcome.ended + delay.seconds > progress.standing.began + delay.longest:
+    if delay.asked is not None and outcome.ended + delay.seconds > progress.began + delay.longest:
         why = f"all waits must be over {delay.longest:g} s after the call began, twice the patience"
         return _too_long(delay.asked, why, outcome, verdict)
     if context.forbids(delay.seconds, outcome.ended):
@@ -259,8 +238,8 @@ def _decide_retry(
         return Stop(StopReason.DEADLINE, why, verdict, unmade=Hint(delay.seconds, delay.source))
     if outcome.has_progressed:
         return Again(progress, delay.seconds, delay.source, verdict)
-    standing = context.quota.answered(progress.standing) if asks_again else progress.standing
-    progress = progress._replace(standing=standing, retries=retry, backoff=delay.backoff, failures=failures)
+    progress = context.quota.answered(progress) if asks_again else progress
+    progress = progress._replace(retries=retry, backoff=delay.backoff, failures=failures)
     again = Again(progress, delay.seconds, delay.source, verdict)
     return again if is_free else (yield from _pay(context, again, outcome, reason, delay))
 
@@ -273,7 +252,7 @@ def _too_long(hint: Hint, why: str, outcome: Outcome, verdict: Classification) -
 
 def _pay(context: Context, again: Again, outcome: Outcome, reason: RetryReason, delay: Delay) -> Deciding:
     """Have the quota decide about a retry that nothing else forbids."""
-    terms, standing = context.terms, again.progress.standing
+    bounds, progress = context.bounds, again.progress
     throttled = reason.kind is ErrorKind.THROTTLING
     unresolved = outcome.error is not None and is_unresolved(outcome.error)
     is_cut = outcome.resend is not None and outcome.resend.is_cut
@@ -287,15 +266,14 @@ def _pay(context: Context, again: Again, outcome: Outcome, reason: RetryReason, 
         verdict=again.verdict,
         uncounted=delay.hint if throttled and delay.longest == inf else 0.0,
     )
-    seen = yield from context.quota.pay(standing, terms, failure, outcome.ended)
+    seen = yield from context.quota.pay(progress, bounds, failure, outcome.ended)
     if isinstance(seen, Go):
         source = "patience" if seen.delay > again.delay else again.source
-        progress = again.progress._replace(standing=seen.standing)
-        return Again(progress, seen.delay, source, again.verdict, seen.payment, seen.waited, seen.why)
+        return Again(seen.progress, seen.delay, source, again.verdict, seen.payment, seen.waited, seen.why)
     is_long_poll = context.options.long_poll if outcome.resend is None else outcome.resend.long_poll
     waits = bool(is_long_poll) and seen.reason is not StopReason.MAX_ATTEMPTS
-    waited = standing.waited + seen.waited
-    return Stop(*refusal(seen, terms, context.scope, waited), again.verdict, again.delay if waits else 0.0)
+    waited = progress.waited + seen.waited
+    return Stop(*refusal(seen, bounds, context.scope, waited), again.verdict, again.delay if waits else 0.0)
 
 
 def _is_last(context: Context, sent: int, retry: int, *, is_free: bool) -> bool:
@@ -304,10 +282,10 @@ def _is_last(context: Context, sent: int, retry: int, *, is_free: bool) -> bool:
     :param sent: requests, against a cap.
     :param retry: the number of the retry that would follow, which counts where there is no cap.
     """
-    terms = context.terms
-    if terms.max_attempts is not None:
-        return sent >= terms.max_attempts
-    return retry > terms.retries and (is_free or not context.quota.counts_attempts or terms.patience <= 0)
+    bounds = context.bounds
+    if bounds.max_attempts is not None:
+        return sent >= bounds.max_attempts
+    return retry > bounds.retries and (is_free or not context.quota.counts_attempts or bounds.patience <= 0)
 
 
 def _asks_again(context: Context, reason: RetryReason, outcome: Outcome) -> bool:
@@ -335,7 +313,7 @@ def _is_free(context: Context, reason: RetryReason, outcome: Outcome, *, asks_ag
     return asks_again or (has_answer and reason.kind is ErrorKind.CLIENT)
 
 
-def refusal(refused: Refused, terms: Terms, scope: str | None, seconds: float) -> tuple[StopReason, str]:
+def refusal(refused: Refused, bounds: Bounds, scope: str | None, seconds: float) -> tuple[StopReason, str]:
     """Return the stop reason of a quota's refusal, and a plain sentence that says why.
 
     :param seconds: of waiting for the service in all.
@@ -344,10 +322,10 @@ def refusal(refused: Refused, terms: Terms, scope: str | None, seconds: float) -
     waited = f"waited {seconds:.3g} s: " if seconds else ""
     if refused.why:
         return refused.reason, refused.why.format(service=service)
-    if refused.reason in (StopReason.PATIENCE, StopReason.DEADLINE) and terms.patience <= 0:
+    if refused.reason in (StopReason.PATIENCE, StopReason.DEADLINE) and bounds.patience <= 0:
         return StopReason.QUOTA_EXCEEDED, f"the retry budget of {service} is empty, and patience is 0"
     if refused.reason is StopReason.PATIENCE:
-        why = f"{waited}{service} has been failing for longer than patience allows ({terms.patience:g} s)"
+        why = f"{waited}{service} has been failing for longer than patience allows ({bounds.patience:g} s)"
         return StopReason.PATIENCE, why
     if refused.reason is StopReason.DEADLINE:
         return StopReason.DEADLINE, f"{waited}{service} was failing until the deadline"

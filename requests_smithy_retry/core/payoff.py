@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..checks import check_amount
 from ..forksafe import renew_lock_after_fork
-from .line import CAPACITY, MOST, WAITERS, Failure, Go, Line, Standing, Terms, Waiter
-from .quota import Back, TokenBucketSnapshot
+from .line import CAPACITY, MOST, WAITERS, Bounds, Failure, Go, Line, Progress, Waiter
+from .quota import Back, Quota, TokenBucketSnapshot
 from .steps import Ask, Join, Payment, Refused, Steps, Wait
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 MEMORY = 0.95
 """The factor by which a first-try success shrinks the capacity that retries earned: it lasts for some twenty."""
-FIRST_TRY = Terms(patience=0.0)
-"""The terms of a first-try success: it waited for nobody, so the recovery lasts no longer for its patience."""
+FIRST_TRY = Bounds(patience=0.0)
+"""The bounds of a first-try success: it waited for nobody, so the recovery lasts no longer for its patience."""
 NAME_PATIENCE = 2.0
 """Seconds after which a name that never resolved is given up: it is misspelt."""
 
@@ -156,7 +156,7 @@ class PaidBucket(Protocol):
     def snapshot(self) -> TokenBucketSnapshot: ...
 
 
-class PayoffQuota:
+class PayoffQuota(Quota):
     """One scope's bucket and line. Safe to use from several threads; a child of a fork begins anew.
 
     :param bucket: pays for retries while nobody waits.
@@ -195,35 +195,28 @@ class PayoffQuota:
                 self._line.sent(now)
 
     def first_try(self, now: float, latency: float, timeout: float | None) -> Back | None:
-        """Record a first-try success.
-
-        :param latency: seconds that the attempt took.
-        :param timeout: seconds that it was allowed; None: as long as it took.
-        :returns: the outage that it ended, if somebody gave up in one.
-        """
         with self.lock:
             self._first_tries += 1
             if self._line.first_try(now, latency):
                 return None
-            self._line.succeeded(Standing(now - latency), FIRST_TRY, now, latency, timeout)
+            self._line.succeeded(Progress(now - latency), FIRST_TRY, now, latency, timeout)
             return self._ended_outage()
 
-    def pay(self, standing: Standing, terms: Terms, failure: Failure, now: float) -> Steps:
-        """Decide about an operation whose attempt failed; the result is a :class:`Go` or a :class:`Refused`."""
+    def pay(self, progress: Progress, bounds: Bounds, failure: Failure, now: float) -> Steps:
         price = 1.0 if self._price_of is None or failure.reason is None else self._price_of(failure.reason)
         with self.lock:
             if failure.unresolved and not self._line.successes:
-                terms = terms._replace(patience=min(NAME_PATIENCE, terms.patience))
-            seen = self._line.failed(standing, terms, failure, now, price, self.bucket.renew)
+                bounds = bounds._replace(patience=min(NAME_PATIENCE, bounds.patience))
+            seen = self._line.failed(progress, bounds, failure, now, price, self.bucket.renew)
         if isinstance(seen, Refused):
             return seen
-        standing, delay = seen
-        if delay is not None and (yield Ask(self._take, (price, terms.deadline))):
+        progress, delay = seen
+        if delay is not None and (yield Ask(self._take, (price, bounds.deadline))):
             with self.lock:
-                standing = self._line.paid(standing, terms, price, now + delay)
+                progress = self._line.paid(progress, bounds, price, now + delay)
             after = self.bucket.available
-            return Go(standing, delay, payment=Payment(after + price, after, self.bucket.source))
-        waiter = Waiter(standing, terms, now, now + failure.hint, uncounted=failure.uncounted)
+            return Go(progress, delay, payment=Payment(after + price, after, self.bucket.source))
+        waiter = Waiter(progress, bounds, now, now + failure.hint, uncounted=failure.uncounted)
         with self.lock:
             refusal = self._line.may_join(waiter, now)
         return Refused(refusal) if refusal is not None else (yield Join(PlaceInLine(self, waiter), failure.verdict))
@@ -235,37 +228,24 @@ class PayoffQuota:
         return self.bucket.acquire(price, deadline=deadline)
 
     def succeeded(
-        self, standing: Standing, terms: Terms, now: float, latency: float = 0.0, timeout: float | None = None
+        self, progress: Progress, bounds: Bounds, now: float, latency: float = 0.0, timeout: float | None = None
     ) -> Back | None:
-        """Record that an operation succeeded after it had failed, as :meth:`first_try` does of others."""
         with self.lock:
-            is_alone = self._line.succeeded(standing, terms, now, latency, timeout)
+            is_alone = self._line.succeeded(progress, bounds, now, latency, timeout)
             back = self._ended_outage()
-        if standing.spent and is_alone:
-            self.bucket.succeeded(standing.spent)
+        if progress.spent and is_alone:
+            self.bucket.succeeded(progress.spent)
         return back
 
     def _ended_outage(self) -> Back | None:
         outage, self._line.outage = self._line.outage, None
         return None if outage is None else Back(*outage)
 
-    def answered(self, standing: Standing) -> Standing:
-        """Record an attempt that brought an answer, but not yet the one that is polled for."""
-        return standing
-
-    def unsent(self, standing: Standing) -> None:
-        """Give back the price of a retry that was not made."""
-        if standing.acquired:
-            self.bucket.release(standing.acquired)
-
-    def end(self, standing: Standing) -> None:
-        """Record that an operation is over. What no success gave back stays spent."""
+    def unsent(self, progress: Progress) -> None:
+        if progress.acquired:
+            self.bucket.release(progress.acquired)
 
     def gave_up(self, *, is_outage: bool) -> int:
-        """Count an operation that gave up, and return its number in the outage that is known; 0: none is.
-
-        :param is_outage: it waited for the service in vain, so an outage is known from now on.
-        """
         with self.lock:
             return self._line.gave_up(is_outage=is_outage)
 
@@ -275,14 +255,12 @@ class PayoffQuota:
             return (self._line.is_calm and self.bucket.is_full) or self._line.is_as_good_as_new(now)
 
     def forget(self, now: float) -> None:
-        """Begin anew; who waits goes at once."""
         with self.lock:
             self._line.let_all_go(now)
             self._line, self._first_tries = Line(now, max_waiters=self._max_waiters), 0
         self.bucket.forget()
 
     def snapshot(self, now: float) -> TokenBucketSnapshot:
-        """An immutable view of bucket and line now."""
         held = self.bucket.snapshot()
         with self.lock:
             since, waiting = self._line.failing_since, len(self._line.waiters)

@@ -15,7 +15,7 @@ from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import Only, RetryClassifier, in_order, sees_successes
 from ..config.retry_options import OperationOptions, patience_given
 from .backoff import ExponentialRetryBackoffStrategy, RetryBackoffStrategy
-from .line import Terms
+from .line import Bounds
 from .port import Feature, heard_by, hooked
 from .server_hints import AMZ_HEADER, HINTS, Hint, delay_for, is_too_long, names_in, read_hint
 
@@ -97,11 +97,11 @@ class Policy:
         hints, hears = hooked(features, "hint"), heard_by(features, "hint")
         return cls(config, classifiers_of(config, features), hints, hears, counts)
 
-    def terms(self, options: OperationOptions, deadline: float | None) -> Terms:
+    def bounds(self, options: OperationOptions, deadline: float | None) -> Bounds:
         """Return the limits of one operation."""
         most = self.most_attempts if options.max_attempts is None else options.max_attempts
         patience = self.config.patience if options.patience is None else options.patience
-        return Terms(most, patience, deadline)
+        return Bounds(most, patience, deadline)
 
     def delay(
         self, reason: RetryReason, outcome: Outcome, options: OperationOptions, retry: int, previous: float | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from .line import Failure, Standing, Terms
+    from .line import Bounds, Failure, Progress
     from .steps import Steps
 
 
@@ -56,80 +56,64 @@ class Back(NamedTuple):
     gave_up: int
 
 
-class Quota(Protocol):
-    """May an operation of this scope have another attempt, and when? It is given the time; see :mod:`.payoff`."""
+class Quota:
+    """May an operation of this scope have another attempt, and when? It is given the time; see :mod:`.payoff`.
 
-    counts_attempts: bool
-    """True if the quota bounds the attempts itself, by those that count."""
-
-    def began(self, now: float) -> None: ...
-
-    def first_try(self, now: float, latency: float, timeout: float | None) -> Back | None: ...
-
-    def pay(self, standing: Standing, terms: Terms, failure: Failure, now: float) -> Steps: ...
-
-    def succeeded(
-        self, standing: Standing, terms: Terms, now: float, latency: float = 0.0, timeout: float | None = None
-    ) -> Back | None: ...
-
-    def answered(self, standing: Standing) -> Standing: ...
-
-    def unsent(self, standing: Standing) -> None: ...
-
-    def end(self, standing: Standing) -> None: ...
-
-    def gave_up(self, *, is_outage: bool) -> int: ...
-
-    def is_spare(self, now: float) -> bool: ...
-
-    def forget(self, now: float) -> None: ...
-
-    def snapshot(self, now: float) -> TokenBucketSnapshot | None: ...
-
-
-class NoQuota:
-    """Every retry may be made; attempts alone are counted."""
+    This one is none: every retry may be made, and attempts alone are counted.
+    """
 
     counts_attempts = False
+    """True if the quota bounds the attempts itself, by those that count."""
 
     def began(self, now: float) -> None:
-        """Nothing waits."""
+        """Record that a first attempt is sent."""
 
-    def first_try(self, now: float, latency: float, timeout: float | None) -> None:
-        """Nothing is counted."""
+    def first_try(self, now: float, latency: float, timeout: float | None) -> Back | None:
+        """Record a first-try success.
 
-    def pay(self, standing: Standing, terms: Terms, failure: Failure, now: float) -> Steps:
-        """Let it go: there is nothing to pay."""
+        :param latency: seconds that the attempt took.
+        :param timeout: seconds that it was allowed; None: as long as it took.
+        :returns: the outage that it ended, if somebody gave up in one.
+        """
+        return None
+
+    def pay(self, progress: Progress, bounds: Bounds, failure: Failure, now: float) -> Steps:
+        """Decide about an operation whose attempt failed; the result is a :class:`~.line.Go` or a ``Refused``."""
         from .line import Go
 
-        return Go(standing, failure.delay)
+        return Go(progress, failure.delay)
         yield  # a generator, as that of each quota
 
     def succeeded(
-        self, standing: Standing, terms: Terms, now: float, latency: float = 0.0, timeout: float | None = None
-    ) -> None:
-        """Nothing is counted."""
+        self, progress: Progress, bounds: Bounds, now: float, latency: float = 0.0, timeout: float | None = None
+    ) -> Back | None:
+        """Record that an operation succeeded after it had failed, as :meth:`first_try` does of others."""
+        return None
 
-    def answered(self, standing: Standing) -> Standing:
-        return standing
+    def answered(self, progress: Progress) -> Progress:
+        """Record an attempt that brought an answer, but not yet the one that is polled for."""
+        return progress
 
-    def unsent(self, standing: Standing) -> None:
-        """Nothing was paid."""
-
-    def end(self, standing: Standing) -> None:
-        """Nothing was paid."""
+    def unsent(self, progress: Progress) -> None:
+        """Give back the price of a retry that was not made."""
 
     def gave_up(self, *, is_outage: bool) -> int:
+        """Count an operation that gave up, and return its number in the outage that is known; 0: none is.
+
+        :param is_outage: it waited for the service in vain, so an outage is known from now on.
+        """
         return 0
 
     def is_spare(self, now: float) -> bool:
+        """Return True if a new one would do as well."""
         return True
 
     def forget(self, now: float) -> None:
-        """Nothing is known."""
+        """Begin anew; who waits goes at once."""
 
-    def snapshot(self, now: float) -> None:
-        """Nothing is known."""
+    def snapshot(self, now: float) -> TokenBucketSnapshot | None:
+        """An immutable view; None: there is nothing to see."""
+        return None
 
 
-NO_QUOTA = NoQuota()
+NO_QUOTA = Quota()

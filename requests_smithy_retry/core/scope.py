@@ -15,7 +15,7 @@ from ..clock import SYSTEM_CLOCK, Clock
 from ..forksafe import forgets_with_all, renew_lock_after_fork
 from ..observing.history import RetryHistory
 from ..observing.summary import RetrySummary, Tally, add_up
-from .line import Terms
+from .line import Bounds
 from .payoff import PayoffQuota, PayoffTokenBucket
 from .quota import NO_QUOTA, Quota
 
@@ -209,7 +209,7 @@ def quotas_of(config: RetryConfig, clock: Clock) -> MakeQuota:
     if quota is None:
         return no_quota
     if quota == "payoff":
-        capacity = Terms(config.most_attempts).capacity
+        capacity = Bounds(config.most_attempts).capacity
         return lambda name, now: PayoffQuota(PayoffTokenBucket(capacity), now)
     if isinstance(quota, PayoffTokenBucket):
         return lambda name, now: line_before(quota, now)

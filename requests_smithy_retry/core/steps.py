@@ -10,7 +10,7 @@ from ..errors import StopReason
 
 if TYPE_CHECKING:
     from ..classifiers.fold import Classification
-    from .machine import Progress
+    from .line import Progress
     from .server_hints import Hint
 
 

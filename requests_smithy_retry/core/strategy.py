@@ -16,8 +16,8 @@ from ..clock import SYSTEM_CLOCK, Clock, wait_in
 from ..config.retry_config import RetryConfig, RetryOptions
 from ..config.retry_options import NOTHING, OperationOptions, options_in_force
 from ..errors import RetryConfigError, RetryError, StopReason, TokenError
-from .line import UNLIMITED, Standing
-from .machine import Context, Progress, decide
+from .line import UNLIMITED, Progress
+from .machine import Context, decide
 from .policy import Policy
 from .quota import RetryQuota, TokenBucketSnapshot
 from .scope import Scope, Scopes, quotas_of
@@ -95,7 +95,7 @@ class StandardRetryToken:
     issuer: object = field(repr=False)
     token_scope: str | None = None
     retry_delay: float = 0.0
-    progress: Progress = field(default=Progress(Standing(0.0)), repr=False)
+    progress: Progress = field(default=Progress(0.0), repr=False)
     delay_source: str = "backoff"
     classification: Classification | None = field(default=None, repr=False)
     _unused: list[None] = field(default_factory=[None].copy, repr=False, compare=False)
@@ -108,7 +108,7 @@ class StandardRetryToken:
     @property
     def acquired(self) -> float:
         """The tokens that this retry took from the quota; a success gives them back."""
-        return self.progress.standing.acquired
+        return self.progress.acquired
 
     def redeem(self, issuer: object) -> None:
         """Mark the token as used. Atomic: of two threads only one gets through.
@@ -294,7 +294,7 @@ class StandardRetryStrategy:
         now = self.clock.now()
         with self.scopes.use(token_scope) as scope:
             scope.quota.began(now)
-        return StandardRetryToken(issuer=self, token_scope=token_scope, progress=Progress(Standing(now)))
+        return StandardRetryToken(issuer=self, token_scope=token_scope, progress=Progress(now))
 
     def refresh_retry_token_for_retry(self, *, token_to_renew: RetryToken, error: Exception) -> StandardRetryToken:
         """Return a token for another attempt, or raise the reason why there is none.
@@ -333,11 +333,11 @@ class StandardRetryStrategy:
         if given.options is None and options is not None and options.deadline is not None:
             deadline = options.deadline.on(self.clock).at
         options = options or NOTHING
-        terms, told = self.policy.terms(options, deadline), self.verdicts(scope)
-        context = Context(self.policy, scope.quota, scope.quota.succeeded, options, terms, token.token_scope, told)
+        bounds, told = self.policy.bounds(options, deadline), self.verdicts(scope)
+        context = Context(self.policy, scope.quota, scope.quota.succeeded, options, bounds, token.token_scope, told)
         progress, wall = token.progress, self.clock.wall()
         if given.began is not None and not progress.retries:
-            progress = progress._replace(standing=progress.standing._replace(began=given.began))
+            progress = progress._replace(began=given.began)
         outcome = replace(given.outcome, ended=self.clock.now(), wall=wall)
         decision: Again | Stop | None = None
         try:
@@ -350,7 +350,6 @@ class StandardRetryStrategy:
         if decision.reason is StopReason.SUCCESS:
             token.unredeem()  # it was only looked at, and is still good for record_success
             return decision._replace(reason=StopReason.NOT_RETRYABLE, why=StopReason.NOT_RETRYABLE.value)
-        scope.quota.end(progress.standing)
         return decision
 
     def verdicts(self, scope: Scope) -> tuple[Callable[[Outcome, Classification], object], ...]:
@@ -364,9 +363,9 @@ class StandardRetryStrategy:
         :raises TokenError: for a token that was used before or is another strategy's.
         """
         own = redeemed(token, self)
-        terms = self.policy.terms(NOTHING, None)
+        bounds = self.policy.bounds(NOTHING, None)
         with self.scopes.use(own.token_scope) as scope:
-            scope.quota.succeeded(own.progress.standing, terms, self.clock.now())
+            scope.quota.succeeded(own.progress, bounds, self.clock.now())
             self.note_success(scope)
 
     def note_success(self, scope: Scope) -> None:

@@ -16,7 +16,8 @@ from ..classifiers.outcome import Outcome
 from ..clock import Clock
 from ..config.retry_config import RetryConfig
 from ..core.driver import Driver
-from ..core.machine import Progress, Remedy
+from ..core.line import Progress
+from ..core.machine import Remedy
 from ..core.plan import Call
 from ..core.port import Feature
 from ..core.scope import Scope

@@ -92,7 +92,7 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
             return wait
         own = redeemed(token, self)
         with self.scopes.use(scope) as used:
-            used.quota.unsent(own.progress.standing)
+            used.quota.unsent(own.progress)
         raise RetryError(_why(wait.seconds, too_late.bound, scope), stop_reason=StopReason.RATE_LIMITED)
 
     def note_success(self, scope: Scope) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..checks import check_amount, is_finite, safe_repr
 from ..clock import SYSTEM_CLOCK, Clock, wait_in
-from ..core.line import Failure, Go, Standing, Terms
+from ..core.line import Bounds, Failure, Go, Progress
 from ..core.payoff import PayoffTokenBucket
 from ..core.quota import Quota, RetryQuota, TokenBucketSnapshot
 from ..core.scope import NO_SCOPE, MakeQuota
@@ -212,7 +212,7 @@ class TokenBucket(FreshCopies):
         return f"<{type(self).__name__} {self.available:g} of {self.capacity:g}>"
 
 
-class PricedQuota:
+class PricedQuota(Quota):
     """A plain bucket as the quota of a scope: each retry has its price, and a refusal is final.
 
     A success gives back what the operation's last retry took; a first-try success gives a reward, if something is
@@ -222,8 +222,6 @@ class PricedQuota:
     :param is_shared: others may spend it, unseen from here.
     """
 
-    counts_attempts = False
-
     def __init__(
         self, bucket: RetryQuota, price_of: Callable[[RetryReason], float], *, is_shared: bool = False
     ) -> None:
@@ -232,19 +230,16 @@ class PricedQuota:
         self._reward: float = getattr(bucket, "success_reward", 1.0)
         self._is_shared = is_shared
 
-    def began(self, now: float) -> None:
-        """First attempts cost nothing."""
-
     def first_try(self, now: float, latency: float, timeout: float | None) -> None:
         if self._is_shared or self.bucket.available < self.bucket.capacity:
             self.bucket.release(self._reward)
 
-    def pay(self, standing: Standing, terms: Terms, failure: Failure, now: float) -> Steps:
+    def pay(self, progress: Progress, bounds: Bounds, failure: Failure, now: float) -> Steps:
         """Take the price of a retry. A bucket on which others wait may take until the deadline."""
         assert failure.reason is not None
         price, bucket = self._price_of(failure.reason), self.bucket
         # An operation that waits for tokens still has its backoff to wait.
-        until = None if terms.deadline is None else terms.deadline - failure.delay
+        until = None if bounds.deadline is None else bounds.deadline - failure.delay
         if isinstance(bucket, TokenBucket) and bucket.on_empty == "wait":
             if not bucket.may_come(price, until):
                 return self._refused(price)
@@ -257,7 +252,7 @@ class PricedQuota:
             return self._refused(price)
         after = bucket.available
         payment = Payment(after + price, after, getattr(bucket, "source", "memory"))
-        paid = standing._replace(spent=standing.spent + price, acquired=price)
+        paid = progress._replace(spent=progress.spent + price, acquired=price)
         return Go(paid, failure.delay, payment=payment)
 
     def _refused(self, price: float) -> Refused:
@@ -272,26 +267,20 @@ class PricedQuota:
         )
 
     def succeeded(
-        self, standing: Standing, terms: Terms, now: float, latency: float = 0.0, timeout: float | None = None
+        self, progress: Progress, bounds: Bounds, now: float, latency: float = 0.0, timeout: float | None = None
     ) -> None:
-        if standing.spent:
-            self.unsent(standing)
+        if progress.spent:
+            self.unsent(progress)
         else:
             self.first_try(now, latency, timeout)
 
-    def answered(self, standing: Standing) -> Standing:
-        self.unsent(standing)
-        return standing._replace(acquired=0.0)
+    def answered(self, progress: Progress) -> Progress:
+        self.unsent(progress)
+        return progress._replace(acquired=0.0)
 
-    def unsent(self, standing: Standing) -> None:
-        if standing.acquired:
-            self.bucket.release(standing.acquired)
-
-    def end(self, standing: Standing) -> None:
-        """What an operation took is spent."""
-
-    def gave_up(self, *, is_outage: bool) -> int:
-        return 0
+    def unsent(self, progress: Progress) -> None:
+        if progress.acquired:
+            self.bucket.release(progress.acquired)
 
     def is_spare(self, now: float) -> bool:
         return self.bucket.available >= self.bucket.capacity

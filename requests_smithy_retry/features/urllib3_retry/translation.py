@@ -27,7 +27,7 @@ from ...classifiers.statuses import HttpStatusCodeClassifier, verdict_on_status
 from ...config.options import level_outside
 from ...config.retry_config import RetryConfig
 from ...core.backoff import ExponentialRetryBackoffStrategy
-from ...core.line import UNLIMITED, Terms
+from ...core.line import UNLIMITED, Bounds
 from ...errors import RetryConfigError, RetryConfigWarning
 from ...interruptions import causes
 
@@ -322,7 +322,7 @@ class OptionsRetry(Retry):
         rules = options["rules"] or Urllib3Rules()
         said = {
             **{kind.value: most for kind, most in rules.limits},
-            "total": None if options["max_attempts"] == UNLIMITED else Terms(options["max_attempts"]).retries,
+            "total": None if options["max_attempts"] == UNLIMITED else Bounds(options["max_attempts"]).retries,
             "status_forcelist": options["retry_status_codes"],
             "backoff_factor": factor,
             "backoff_max": options["max_backoff"],

@@ -29,9 +29,9 @@ def test_the_games_reach_the_bound(kind):
 def test_a_success_that_gives_back_without_limit_is_found():
     """Operations of 37 attempts get back what 36 retries cost; the bound of three attempts does not allow that."""
     rules = bound.rules_of("default")
-    found = bound.play(rules._replace(terms=rules.terms._replace(max_attempts=37)), range(3000))
+    found = bound.play(rules._replace(bounds=rules.bounds._replace(max_attempts=37)), range(3000))
     assert found.broken_by is not None
-    world = bound.replayed(rules._replace(terms=rules.terms._replace(max_attempts=37)), 6, found.broken_by)
+    world = bound.replayed(rules._replace(bounds=rules.bounds._replace(max_attempts=37)), 6, found.broken_by)
     assert found.slack == min(world.slack, world.slack_of_questions)
 
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from requests_smithy_retry import StopReason
-from requests_smithy_retry.core.line import Failure, Go, Line, Standing, Terms, Waiter
+from requests_smithy_retry.core.line import Bounds, Failure, Go, Line, Progress, Waiter
 from requests_smithy_retry.core.steps import Refused, Wait
 
-PLAIN = Terms()
+PLAIN = Bounds()
 
 
 class Scene:
@@ -28,25 +28,25 @@ class Scene:
             self.line.first_try(age, 0.0)
         self.woken: list[Waiter] = []
 
-    def fail(self, terms: Terms = PLAIN, standing: Standing | None = None, **facts: Any):
-        """Fail one attempt, of a new operation unless its standing is given."""
-        standing = Standing(self.now) if standing is None else standing
-        seen = self.line.failed(standing, terms, Failure(**facts), self.now, 1.0, bool)
+    def fail(self, bounds: Bounds = PLAIN, progress: Progress | None = None, **facts: Any):
+        """Fail one attempt, of a new operation unless its progress is given."""
+        progress = Progress(self.now) if progress is None else progress
+        seen = self.line.failed(progress, bounds, Failure(**facts), self.now, 1.0, bool)
         return seen if isinstance(seen, Refused) else seen[0]
 
-    def join(self, terms: Terms = PLAIN, standing: Standing | None = None, *, earliest: float = 0.0):
+    def join(self, bounds: Bounds = PLAIN, progress: Progress | None = None, *, earliest: float = 0.0):
         """Fail one attempt and join the line; return the waiter, or the reason for the refusal."""
-        counted = self.fail(terms, standing)
-        assert isinstance(counted, Standing)
-        waiter = Waiter(counted, terms, self.now, earliest, lambda: self.woken.append(waiter))
+        counted = self.fail(bounds, progress)
+        assert isinstance(counted, Progress)
+        waiter = Waiter(counted, bounds, self.now, earliest, lambda: self.woken.append(waiter))
         return self.line.join(waiter, self.now) or waiter
 
     def look(self, waiter: Waiter) -> Go | Wait | Refused:
         return self.line.look(waiter, self.now)
 
     def succeed(self, *, is_first: bool = True, latency: float = 0.0, timeout: float | None = None) -> bool:
-        standing = Standing(self.now, failed_at=None if is_first else self.now)
-        return self.line.succeeded(standing, PLAIN, self.now, latency, timeout)
+        progress = Progress(self.now, failed_at=None if is_first else self.now)
+        return self.line.succeeded(progress, PLAIN, self.now, latency, timeout)
 
     @property
     def gone(self) -> int:
@@ -64,87 +64,92 @@ def until(seen: Go | Wait | Refused) -> float:
 def test_an_attempt_that_fails_while_nobody_succeeds_counts_for_none_but_the_first():
     """While no operation succeeds, only the first failed attempt of an operation counts, however often it fails."""
     scene = Scene()
-    standing = scene.fail()
+    progress = scene.fail()
     for _ in range(20):
-        standing = scene.fail(standing=standing)
-    assert 1 == standing.counted
+        progress = scene.fail(progress=progress)
+    assert 1 == progress.counted
 
 
 @pytest.mark.parametrize(("latency", "counted"), [(0.02, 1), (0.01, 1), (0.0, 2)])
 def test_what_was_under_way_when_the_service_went_down_does_not_tell_that_it_is_well(latency, counted):
     """An attempt counts if another one that began after the last failure succeeded, and not if it began before."""
     scene = Scene()
-    standing = scene.fail()
+    progress = scene.fail()
     scene.now += 0.01
     scene.succeed(latency=latency)
-    standing = scene.fail(standing=standing)
-    assert counted == standing.counted
+    progress = scene.fail(progress=progress)
+    assert counted == progress.counted
 
 
 @pytest.mark.parametrize("most", [None, 5])
 def test_an_attempt_whose_body_broke_counts_while_nobody_succeeds(most):
     """Its head has proved that the service is up."""
-    scene, terms = Scene(), Terms(most)
-    standing, counted = scene.fail(terms), []
-    while not isinstance(standing, Refused):
-        counted.append(standing.counted)
-        standing = scene.fail(terms, standing, is_cut=True)
-    assert (list(range(1, terms.retries + 1)), Refused(StopReason.MAX_ATTEMPTS)) == (counted, standing)
+    scene, bounds = Scene(), Bounds(most)
+    progress, counted = scene.fail(bounds), []
+    while not isinstance(progress, Refused):
+        counted.append(progress.counted)
+        progress = scene.fail(bounds, progress, is_cut=True)
+    assert (list(range(1, bounds.retries + 1)), Refused(StopReason.MAX_ATTEMPTS)) == (counted, progress)
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 5])
 def test_what_fails_while_others_succeed_fails_after_max_attempts(most):
     """A broken endpoint of a healthy service."""
-    scene, standing, attempts = Scene(), Standing(0.0), 0
-    while not isinstance(standing, Refused):
-        standing = scene.fail(Terms(most), standing)
+    scene, progress, attempts = Scene(), Progress(0.0), 0
+    while not isinstance(progress, Refused):
+        progress = scene.fail(Bounds(most), progress)
         scene.now += 0.1
         scene.succeed()
         attempts += 1
-    assert (most, Refused(StopReason.MAX_ATTEMPTS)) == (attempts, standing)
+    assert (most, Refused(StopReason.MAX_ATTEMPTS)) == (attempts, progress)
 
 
 @pytest.mark.parametrize(("age", "counted"), [(9.9, 1), (10.0, 2), (60.0, 2)])
 def test_a_throttled_attempt_counts_for_none_but_the_first_while_it_may_wait(age, counted):
     """Throttled attempts do not count while others succeed, until the operation is twice its patience old."""
     scene = Scene()
-    standing = scene.fail(throttled=True)
+    progress = scene.fail(throttled=True)
     scene.now = age
     scene.succeed()
-    assert counted == scene.fail(standing=standing, throttled=True).counted
+    assert counted == scene.fail(progress=progress, throttled=True).counted
 
 
 # Waiting: which operations may, and for how long
 
 
 @pytest.mark.parametrize(
-    ("terms", "began", "down_since", "leaves"),
+    ("bounds", "began", "down_since", "leaves"),
     [
-        (Terms(), 0.0, 0.0, 5.0),  # the outage is 5 s old
-        (Terms(), 3.0, 0.0, 5.0),
-        (Terms(), 0.0, 7.0, 10.0),  # a success was seen since: 10 s in all
-        (Terms(), 0.0, None, 10.0),
-        (Terms(patience=20), 0.0, 0.0, 20.0),
-        (Terms(deadline=30.0), 0.0, 0.0, 5.0),  # a deadline only bounds
-        (Terms(deadline=3.0), 0.0, 0.0, 3.0),
-        (Terms(deadline=7.0), 0.0, None, 7.0),
-        (Terms(deadline=30.0, patience=60.0), 0.0, None, 30.0),
-        (Terms(patience=0.0), 4.0, 4.0, 4.0),  # at once
-        (Terms(deadline=30.0, patience=0.0), 4.0, 4.0, 4.0),
+        (Bounds(), 0.0, 0.0, 5.0),  # the outage is 5 s old
+        (Bounds(), 3.0, 0.0, 5.0),
+        (Bounds(), 0.0, 7.0, 10.0),  # a success was seen since: 10 s in all
+        (Bounds(), 0.0, None, 10.0),
+        (Bounds(patience=20), 0.0, 0.0, 20.0),
+        (Bounds(deadline=30.0), 0.0, 0.0, 5.0),  # a deadline only bounds
+        (Bounds(deadline=3.0), 0.0, 0.0, 3.0),
+        (Bounds(deadline=7.0), 0.0, None, 7.0),
+        (Bounds(deadline=30.0, patience=60.0), 0.0, None, 30.0),
+        (Bounds(patience=0.0), 4.0, 4.0, 4.0),  # at once
+        (Bounds(deadline=30.0, patience=0.0), 4.0, 4.0, 4.0),
     ],
 )
-def test_how_long_an_operation_waits(terms, began, down_since, leaves):
+def test_how_long_an_operation_waits(bounds, began, down_since, leaves):
     """An operation waits until the outage is as old as patience, for twice that in all, and not past its deadline."""
-    assert leaves == Waiter(Standing(began), terms, began, 0.0, bool).leaves_at(down_since)
+    assert leaves == Waiter(Progress(began), bounds, began, 0.0, bool).leaves_at(down_since)
 
 
 @pytest.mark.parametrize(
-    ("terms", "down_since", "leaves"),
-    [(Terms(), 0.0, 65.0), (Terms(), None, 70.0), (Terms(deadline=30.0), 0.0, 30.0), (Terms(patience=0.0), 0.0, 60.0)],
+    ("bounds", "down_since", "leaves"),
+    [
+        (Bounds(), 0.0, 65.0),
+        (Bounds(), None, 70.0),
+        (Bounds(deadline=30.0), 0.0, 30.0),
+        (Bounds(patience=0.0), 0.0, 60.0),
+    ],
 )
-def test_what_a_throttling_server_asks_for_is_not_counted_as_patience(terms, down_since, leaves):
+def test_what_a_throttling_server_asks_for_is_not_counted_as_patience(bounds, down_since, leaves):
     """It begins when those seconds are over; a deadline holds."""
-    assert leaves == Waiter(Standing(0.0), terms, 0.0, 60.0, uncounted=60.0).leaves_at(down_since)
+    assert leaves == Waiter(Progress(0.0), bounds, 0.0, 60.0, uncounted=60.0).leaves_at(down_since)
 
 
 @pytest.mark.parametrize("deadline", [None, 30.0])
@@ -152,9 +157,9 @@ def test_what_a_throttling_server_asks_for_is_not_counted_as_patience(terms, dow
 def test_who_waits_while_others_succeed_looks_again_when_it_may_ask(patience, deadline):
     """Not at once, over and over: an outage from now on could not end its wait before that."""
     scene = Scene()
-    terms = Terms(patience=patience, deadline=deadline)
-    standing = scene.fail(terms, throttled=True)
-    waiter = Waiter(standing, terms, scene.now, 8.0, uncounted=8.0)
+    bounds = Bounds(patience=patience, deadline=deadline)
+    progress = scene.fail(bounds, throttled=True)
+    waiter = Waiter(progress, bounds, scene.now, 8.0, uncounted=8.0)
     assert scene.line.join(waiter, scene.now) is None
     scene.now = 1.0
     scene.succeed()
@@ -171,14 +176,14 @@ def test_an_operation_is_refused_at_once_when_the_outage_is_as_old_as_patience(d
     assert isinstance(scene.join(), Waiter)
     scene.now = 5.0
     assert Refused(StopReason.PATIENCE, 5.0) == scene.look(first)
-    assert StopReason.PATIENCE is scene.join(Terms(deadline=deadline))
-    assert isinstance(scene.join(Terms(patience=30.0)), Waiter)
+    assert StopReason.PATIENCE is scene.join(Bounds(deadline=deadline))
+    assert isinstance(scene.join(Bounds(patience=30.0)), Waiter)
 
 
 def test_who_gives_up_says_why_and_how_long_it_waited():
     """Patience, or the deadline."""
     scene = Scene(age=1.0)
-    plain, hurried = scene.join(), scene.join(Terms(deadline=4.0))
+    plain, hurried = scene.join(), scene.join(Bounds(deadline=4.0))
     scene.now = 4.0
     assert Refused(StopReason.DEADLINE, 3.0) == scene.look(hurried)
     scene.now = 6.0
@@ -213,7 +218,7 @@ def test_an_outage_is_a_gap_of_a_second_and_of_two_usual_ones(age, usual, gone):
     """After a shorter gap a success lets two waiters go, after an outage only 0.4."""
     scene = Scene(age=100.0, firsts=round(100 / usual))
     for _ in range(5):
-        scene.join(Terms(patience=100.0))
+        scene.join(Bounds(patience=100.0))
     scene.now += age
     scene.succeed()
     assert gone == scene.gone
@@ -223,7 +228,7 @@ def test_after_an_outage_each_success_lets_two_fifths_of_a_waiter_go():
     """Own traffic and releases together are 1.67 times the usual rate."""
     scene = Scene(age=100.0, firsts=1000)
     for _ in range(50):
-        scene.join(Terms(patience=400.0))
+        scene.join(Bounds(patience=400.0))
     scene.now += 20.0
     gone = []
     for _ in range(25):
@@ -236,7 +241,7 @@ def test_recovery_is_slow_until_the_backlog_is_drained():
     """The recovery lasts 2.5 times as long as the outage, or as the longest wait; then two go for each success."""
     scene = Scene(age=100.0, firsts=1000)
     for _ in range(9):
-        scene.join(Terms(patience=20.0))
+        scene.join(Bounds(patience=20.0))
     scene.now = 104.0
     scene.succeed()
     scene.now = 113.9
@@ -265,19 +270,19 @@ def test_a_slow_success_lets_fewer_go(latency, timeout, gone):
 def test_the_line_is_served_in_the_order_in_which_operations_began():
     """A released retry that fails goes back to its place."""
     scene = Scene(age=100.0, firsts=1000)
-    old, young = scene.join(standing=Standing(98.0)), scene.join(standing=Standing(99.0))
-    oldest = scene.join(standing=Standing(97.0))
+    old, young = scene.join(progress=Progress(98.0)), scene.join(progress=Progress(99.0))
+    oldest = scene.join(progress=Progress(97.0))
     assert [oldest, old, young] == scene.line.waiters
     scene.succeed()
     assert [young] == scene.line.waiters
-    again = scene.join(standing=oldest.released.standing)
+    again = scene.join(progress=oldest.released.progress)
     assert [again, young] == scene.line.waiters
 
 
 def test_who_has_not_two_latencies_left_is_passed_over():
     """A waiter with less than two latencies to its deadline would go in vain, so the next one goes."""
     scene = Scene(age=100.0, firsts=1000)
-    late, other = scene.join(Terms(deadline=101.0)), scene.join(Terms(deadline=200.0))
+    late, other = scene.join(Bounds(deadline=101.0)), scene.join(Bounds(deadline=200.0))
     scene.succeed(latency=0.6)
     assert [late] == scene.line.waiters
     assert other.released is not None
@@ -291,14 +296,14 @@ def test_a_released_waiter_says_what_it_waited_for():
     scene.succeed()
     go = scene.look(waiter)
     assert (0.0, pytest.approx(0.8), "another request succeeded") == (go.delay, go.waited, go.why)
-    assert (0.0, 0.0, pytest.approx(0.8)) == (go.standing.spent, go.standing.acquired, go.standing.waited)
+    assert (0.0, 0.0, pytest.approx(0.8)) == (go.progress.spent, go.progress.acquired, go.progress.waited)
 
 
 def test_throttling_slows_recovery_down():
     """Throttling is not an outage, but a throttled answer slows the line: for a second, or for two usual gaps."""
     scene = Scene(age=100.0, firsts=1000)
     for _ in range(5):
-        scene.join(standing=scene.fail(throttled=True))
+        scene.join(progress=scene.fail(throttled=True))
     scene.succeed()
     assert 0 == scene.gone
     scene.now += 1.1
@@ -346,22 +351,22 @@ def test_nobody_asks_before_the_server_said():
 
 
 @pytest.mark.parametrize(
-    ("usual", "terms", "gap"),
+    ("usual", "bounds", "gap"),
     [
         (0.01, PLAIN, 0.5),
-        (0.01, Terms(patience=30.0), 0.5),
+        (0.01, Bounds(patience=30.0), 0.5),
         (1.0, PLAIN, 3.0),
         (2.0, PLAIN, 4.5),
-        (20.0, Terms(patience=30.0), 27.0),
-        (50.0, Terms(patience=30.0), 29.0),  # not 50, when it would be too late
+        (20.0, Bounds(patience=30.0), 27.0),
+        (50.0, Bounds(patience=30.0), 29.0),  # not 50, when it would be too late
         (50.0, PLAIN, 4.5),
-        (50.0, Terms(patience=30.0, deadline=110.0), 9.0),
+        (50.0, Bounds(patience=30.0, deadline=110.0), 9.0),
     ],
 )
-def test_the_first_gap(usual, terms, gap):
+def test_the_first_gap(usual, bounds, gap):
     """Three usual gaps, within nine tenths of patience, and at least one; or just before one that is alone gives up."""
     scene = Scene(age=100.0, firsts=round(100 / usual) - 1)
-    waiter = scene.join(terms)
+    waiter = scene.join(bounds)
     scene.line.sent(100.0)
     assert pytest.approx(100.0 + gap) == until(scene.look(waiter))
 
@@ -377,18 +382,18 @@ def test_the_first_gap(usual, terms, gap):
 )
 def test_only_one_that_is_alone_asks_just_before_it_gives_up(others, sent_at, spent, asks):
     """Where others wait or send, their success tells it that the service is back."""
-    scene, terms = Scene(age=100.0, firsts=1), Terms(patience=30.0)
-    waiter = scene.join(terms, Standing(100.0, spent=spent))
+    scene, bounds = Scene(age=100.0, firsts=1), Bounds(patience=30.0)
+    waiter = scene.join(bounds, Progress(100.0, spent=spent))
     for _ in range(others):
-        scene.join(terms)
+        scene.join(bounds)
     scene.line.sent(sent_at)
     assert asks == until(scene.look(waiter))
 
 
 def test_it_asks_once_more_and_no_oftener():
     """A last question in vain is the last one; half a second before there is none, either."""
-    scene, terms = Scene(age=100.0, firsts=10_000), Terms(patience=5.0)
-    waiter, asked = scene.join(terms), []
+    scene, bounds = Scene(age=100.0, firsts=10_000), Bounds(patience=5.0)
+    waiter, asked = scene.join(bounds), []
     scene.line.sent(100.0)
     while isinstance(seen := scene.look(waiter), Wait):
         scene.now = seen.until
@@ -396,7 +401,7 @@ def test_it_asks_once_more_and_no_oftener():
         if isinstance(seen, Refused):
             break
         asked.append(scene.now)
-        waiter = scene.join(terms, seen.standing)
+        waiter = scene.join(bounds, seen.progress)
     assert ([100.5, 101.5, 103.5, 104.5], 105.0) == (asked, scene.now)
 
 
@@ -404,13 +409,13 @@ def test_the_gap_doubles_with_each_question_in_vain_and_starts_anew_with_a_succe
     """The gaps are 0.5, 1, 2, 4 and then 8 seconds, and each request that is sent puts the next question off."""
     scene = Scene(age=100.0, firsts=10_000)
     scene.line.sent(100.0)
-    terms = Terms(patience=60.0)
-    waiter, asked = scene.join(terms), []
+    bounds = Bounds(patience=60.0)
+    waiter, asked = scene.join(bounds), []
     for _ in range(6):
         scene.now = until(scene.look(waiter))
         asked.append(round(scene.now, 6))
         go = scene.look(waiter)
-        waiter = scene.join(terms, go.standing)
+        waiter = scene.join(bounds, go.progress)
     assert [100.5, 101.5, 103.5, 107.5, 115.5, 123.5] == asked
     scene.now = 130.0
     scene.line.sent(130.0)
@@ -423,13 +428,13 @@ def test_the_gap_doubles_with_each_question_in_vain_and_starts_anew_with_a_succe
 def test_those_who_wait_ask_in_turn():
     """A waiter that asked in vain keeps its place, but asks again only after all others."""
     scene, order = Scene(age=100.0, firsts=10_000), []
-    terms = Terms(patience=1000.0)
-    waiters = {name: scene.join(terms, Standing(99.9 + number / 100)) for number, name in enumerate("abc")}
+    bounds = Bounds(patience=1000.0)
+    waiters = {name: scene.join(bounds, Progress(99.9 + number / 100)) for number, name in enumerate("abc")}
     for _ in range(6):
         scene.now = min(until(scene.look(each)) for each in waiters.values())
         name = next(name for name, each in waiters.items() if isinstance(scene.look(each), Go))
         order.append(name)
-        waiters[name] = scene.join(terms, waiters[name].released.standing)
+        waiters[name] = scene.join(bounds, waiters[name].released.progress)
     assert list("abcabc") == order
 
 
@@ -487,7 +492,7 @@ def test_a_pause_without_attempts_does_not_age_an_outage(pause, since):
 def test_nobodys_patience_begins_anew_while_others_wait():
     """They wait for the outage that they met."""
     scene = Scene()
-    scene.join(Terms(patience=120.0))
+    scene.join(Bounds(patience=120.0))
     scene.now = 60.0
     assert StopReason.PATIENCE is scene.join()
 
@@ -495,11 +500,11 @@ def test_nobodys_patience_begins_anew_while_others_wait():
 def test_an_attempt_that_took_long_is_no_pause():
     """A time-out of a minute is an attempt all the time."""
     scene = Scene()
-    standing = scene.fail(standing=Standing(-60.0))
+    progress = scene.fail(progress=Progress(-60.0))
     scene.now = 60.0
-    standing = scene.fail(standing=standing)
+    progress = scene.fail(progress=progress)
     scene.now = 120.0
-    scene.fail(standing=Standing(61.0))
+    scene.fail(progress=Progress(61.0))
     assert 0.0 == scene.line.down_since
 
 
@@ -517,7 +522,7 @@ def test_five_minutes_without_attempts_make_a_scope_as_good_as_new():
 def test_no_order_of_events_strands_anybody(data):
     """Each waiter always knows when to look again, and leaves in time; one that asks is in line."""
     scene = Scene(age=data.draw(st.floats(0, 1000)), firsts=data.draw(st.integers(0, 1000)), max_waiters=8)
-    standings, limits = [], {}
+    progresses, limits = [], {}
     for _ in range(data.draw(st.integers(1, 40))):
         scene.now += data.draw(st.sampled_from([0.0, 0.01, 0.3, 1.0, 4.0, 30.0, 400.0]))
         for waiter in tuple(scene.line.waiters):
@@ -526,7 +531,7 @@ def test_no_order_of_events_strands_anybody(data):
                 if isinstance(seen, Wait):
                     assert scene.now < seen.until <= limits[waiter]
                 elif isinstance(seen, Go):
-                    standings.append((seen.standing, waiter.terms))
+                    progresses.append((seen.progress, waiter.bounds))
         match data.draw(st.sampled_from(["fail", "fail", "again", "throttled", "succeed", "leave", "counted", "sent"])):
             case "succeed":
                 scene.succeed(is_first=data.draw(st.booleans()), latency=data.draw(st.floats(0, 2)), timeout=1.0)
@@ -540,16 +545,16 @@ def test_no_order_of_events_strands_anybody(data):
             case "throttled":
                 scene.fail(throttled=True)
             case kind:
-                terms = Terms(deadline=data.draw(st.none() | st.floats(0, 60).map(scene.now.__add__)))
-                standing = Standing(scene.now)
-                if kind == "again" and standings:
-                    standing, terms = standings.pop()
-                counted = scene.fail(terms, standing)
-                if isinstance(counted, Standing):
-                    waiter = Waiter(counted, terms, scene.now, scene.now, lambda: None)
-                    limits[waiter] = terms.in_all(standing.began)
+                bounds = Bounds(deadline=data.draw(st.none() | st.floats(0, 60).map(scene.now.__add__)))
+                progress = Progress(scene.now)
+                if kind == "again" and progresses:
+                    progress, bounds = progresses.pop()
+                counted = scene.fail(bounds, progress)
+                if isinstance(counted, Progress):
+                    waiter = Waiter(counted, bounds, scene.now, scene.now, lambda: None)
+                    limits[waiter] = bounds.in_all(progress.began)
                     scene.line.join(waiter, scene.now)
-        began = [waiter.standing.began for waiter in scene.line.waiters]
+        began = [waiter.progress.began for waiter in scene.line.waiters]
         assert sorted(began) == began
         assert len(began) <= 8
         assert 0 <= scene.line._credit <= 2

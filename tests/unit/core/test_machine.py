@@ -15,8 +15,8 @@ from urllib3.util.retry import Retry
 from requests_smithy_retry import ErrorKind, RetryAction, RetryConfig, StopReason, classifier, only
 from requests_smithy_retry.classifiers.outcome import Outcome, ResendFacts
 from requests_smithy_retry.config.retry_options import NOTHING, OperationOptions
-from requests_smithy_retry.core.line import Go, Standing, Terms
-from requests_smithy_retry.core.machine import Context, Passed, Progress, decide, operation, refusal
+from requests_smithy_retry.core.line import Bounds, Go, Progress
+from requests_smithy_retry.core.machine import Context, Passed, decide, operation, refusal
 from requests_smithy_retry.core.policy import Policy
 from requests_smithy_retry.core.quota import NO_QUOTA
 from requests_smithy_retry.core.steps import (
@@ -49,19 +49,17 @@ class Queue:
         self.told: list[str] = []
         self.failures: list[Any] = []
 
-    def pay(self, standing: Any, terms: Any, failure: Any, now: float) -> Iterator[Any]:
+    def pay(self, progress: Any, bounds: Any, failure: Any, now: float) -> Iterator[Any]:
         self.failures.append(failure)
-        return (yield Join(PLACE, failure.verdict))
+        seen = yield Join(PLACE, failure.verdict)
+        return seen._replace(progress=progress) if isinstance(seen, Go) else seen
 
-    def answered(self, standing: Any) -> Any:
+    def answered(self, progress: Any) -> Any:
         self.told.append("answered")
-        return standing
+        return progress
 
-    def unsent(self, standing: Any) -> None:
+    def unsent(self, progress: Any) -> None:
         self.told.append("unsent")
-
-    def end(self, standing: Any) -> None:
-        self.told.append("end")
 
 
 def answer(status: int = 503, at: float = 0.0, *, resend: ResendFacts | None = SAFE, **facts: Any) -> Outcome:
@@ -84,8 +82,8 @@ def context(quota: Any = NO_QUOTA, deadline: float | None = None, block: Any = N
     config = options.pop("config", None) or RetryConfig(jitter="none", **options)
     told: list[Any] = []
     policy, verdicts = Policy.of(config), (lambda outcome, verdict: None,)
-    terms = policy.terms(block, deadline)
-    return Context(policy, quota, lambda *facts: told.append(facts), block, terms, "the shop", verdicts)
+    bounds = policy.bounds(block, deadline)
+    return Context(policy, quota, lambda *facts: told.append(facts), block, bounds, "the shop", verdicts)
 
 
 def short(step: Any) -> str:
@@ -241,7 +239,7 @@ def test_answers_and_steps(row: str) -> None:
 
 def went(delay: float = 0.0, waited: float = 2.0) -> Go:
     """A place's answer: go."""
-    return Go(Standing(0.0), delay, waited, "another request succeeded")
+    return Go(Progress(0.0), delay, waited, "another request succeeded")
 
 
 QUEUES: dict[str, tuple[dict[str, Any], list[Any], list[str], list[str]]] = {
@@ -249,7 +247,7 @@ QUEUES: dict[str, tuple[dict[str, Any], list[Any], list[str], list[str]]] = {
         {},
         [answer(503), went(), answer(200)],
         ["send 1", "Join", "again 0 backoff", "send 2 line 2", *WELL],
-        ["end"],
+        [],
     ),
     "without a cap the quota counts the attempts": (
         {},
@@ -259,7 +257,7 @@ QUEUES: dict[str, tuple[dict[str, Any], list[Any], list[str], list[str]]] = {
             *[f"{word}" for n in range(2, 6) for word in ("Join", "again 0 backoff", f"send {n} line 2")],
             "stop NOT_RETRYABLE",
         ],
-        ["end"],
+        [],
     ),
     "without patience attempts count": (
         {"patience": 0},
@@ -274,55 +272,55 @@ QUEUES: dict[str, tuple[dict[str, Any], list[Any], list[str], list[str]]] = {
             "send 3 line 2",
             "stop MAX_ATTEMPTS",
         ],
-        ["end"],
+        [],
     ),
     "a last retry that is made late": (
         {},
         [answer(503), went(3.0, 0.0), answer(200)],
         ["send 1", "Join", "again 3 patience", "pause 3", "send 2", *WELL],
-        ["end"],
+        [],
     ),
     "patience is over": (
         {},
         [answer(503), Refused(StopReason.PATIENCE, 5.0)],
         ["send 1", "Join", "stop PATIENCE"],
-        ["end"],
+        [],
     ),
     "a long poll waits at a refusal": (
         {"block": OperationOptions(long_poll=True)},
         [answer(503, resend=None), Refused(StopReason.QUOTA_EXCEEDED)],
         ["send 1", "Join", "stop QUOTA_EXCEEDED", "pause 0.05"],
-        ["end"],
+        [],
     ),
     "a value that a policy judged asks no quota": (
         {"classifiers": only(slow), "max_attempts": 2},
         [Outcome(), Outcome()],
         ["send 1", "again 10 classifier", "pause 10", "send 2", "stop MAX_ATTEMPTS"],
-        ["answered", "end"],
+        ["answered"],
     ),
     "an error inside a success asks the quota": (
         {"classifiers": [pending]},
         [answer(200), went(), answer(200)],
         ["send 1", "Join", "again 0 backoff", "send 2 line 2", *WELL],
-        ["end"],
+        [],
     ),
     "a poll asks no quota": (
         {"classifiers": [pending]},
         [answer(202), answer(200)],
         [*RETRY, *WELL],
-        ["answered", "end"],
+        ["answered"],
     ),
     "a refusal of one request asks no quota": (
         {"classifiers": [pending]},
         [answer(409), answer(200)],
         [*RETRY, *WELL],
-        ["end"],
+        [],
     ),
     "attempts that cost nothing are counted": (
         {"classifiers": [pending]},
         [answer(202)] * 3,
         [*RETRY, "again 0.1 backoff", "pause 0.1", "send 3", "stop MAX_ATTEMPTS"],
-        ["answered"] * 2 + ["end"],
+        ["answered"] * 2,
     ),
 }
 
@@ -348,12 +346,12 @@ def test_the_quota_is_told_what_failed() -> None:
 
 
 def test_an_operation_that_is_broken_off_loses_its_tokens() -> None:
-    """Whoever drives the steps closes them."""
+    """Whoever drives the steps closes them, and nothing comes back."""
     quota = Queue()
     steps = operation(context(quota), 0.0, decide)
     next(steps)
     steps.close()
-    assert ["end"] == quota.told
+    assert [] == quota.told
 
 
 def test_a_first_attempt_that_was_made_already() -> None:
@@ -407,7 +405,7 @@ def test_a_gate_may_refuse() -> None:
     quota, gate = Queue(), Barrier("limit", Refused(StopReason.RATE_LIMITED, 0.0, "not before noon"))
     steps, stop = played(operation(context(quota), 0.0, decide, gates=lambda: (gate,)))
     assert ([], Stop(StopReason.RATE_LIMITED, "not before noon")) == (steps, stop)
-    assert ["unsent", "end"] == quota.told
+    assert ["unsent"] == quota.told
 
 
 def test_a_remedy_comes_before_the_verdict() -> None:
@@ -434,29 +432,29 @@ def test_the_counts_of_a_retry_of_urllib3() -> None:
     quota = Queue()
     steps, stop = played(operation(context(quota, config=config), 0.0, decide), answer(404), answer(503))
     assert [*RETRY, "stop MAX_ATTEMPTS"] == steps
-    assert (["answered", "end"], StopReason.MAX_ATTEMPTS) == (quota.told, stop.reason)
+    assert (["answered"], StopReason.MAX_ATTEMPTS) == (quota.told, stop.reason)
     assert "status" in stop.why
 
 
 @pytest.mark.parametrize(
-    ("refused", "terms", "expected"),
+    ("refused", "bounds", "expected"),
     [
-        (Refused(StopReason.PATIENCE), Terms(patience=0), "the retry budget of the shop is empty, and patience is 0"),
-        (Refused(StopReason.DEADLINE), Terms(patience=0), "the retry budget of the shop is empty, and patience is 0"),
+        (Refused(StopReason.PATIENCE), Bounds(patience=0), "the retry budget of the shop is empty, and patience is 0"),
+        (Refused(StopReason.DEADLINE), Bounds(patience=0), "the retry budget of the shop is empty, and patience is 0"),
         (
             Refused(StopReason.PATIENCE),
-            Terms(),
+            Bounds(),
             "waited 2 s: the shop has been failing for longer than patience allows (5 s)",
         ),
-        (Refused(StopReason.DEADLINE), Terms(), "waited 2 s: the shop was failing until the deadline"),
-        (Refused(StopReason.LINE_FULL), Terms(), "too many operations are waiting for the shop already"),
-        (Refused(StopReason.MAX_ATTEMPTS), Terms(), StopReason.MAX_ATTEMPTS.value),
-        (Refused(StopReason.QUOTA_EXCEEDED, 0, "{service} is out of tokens"), Terms(), "the shop is out of tokens"),
+        (Refused(StopReason.DEADLINE), Bounds(), "waited 2 s: the shop was failing until the deadline"),
+        (Refused(StopReason.LINE_FULL), Bounds(), "too many operations are waiting for the shop already"),
+        (Refused(StopReason.MAX_ATTEMPTS), Bounds(), StopReason.MAX_ATTEMPTS.value),
+        (Refused(StopReason.QUOTA_EXCEEDED, 0, "{service} is out of tokens"), Bounds(), "the shop is out of tokens"),
     ],
 )
-def test_a_refusal_says_why(refused: Refused, terms: Terms, expected: str) -> None:
+def test_a_refusal_says_why(refused: Refused, bounds: Bounds, expected: str) -> None:
     """In one plain sentence."""
-    assert expected == refusal(refused, terms, "the shop", 2.0)[1]
+    assert expected == refusal(refused, bounds, "the shop", 2.0)[1]
 
 
 def test_a_hint_that_is_too_long_says_until_when() -> None:

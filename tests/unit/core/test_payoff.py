@@ -13,30 +13,30 @@ from typing import Any
 import pytest
 
 from requests_smithy_retry import ErrorKind, RetryQuota, RetryReason, StopReason, TokenBucketSnapshot
-from requests_smithy_retry.core.line import UNLIMITED, Failure, Standing, Terms
+from requests_smithy_retry.core.line import UNLIMITED, Bounds, Failure, Progress
 from requests_smithy_retry.core.payoff import PayoffQuota, PayoffTokenBucket
 from requests_smithy_retry.core.steps import Refused
 from requests_smithy_retry.core.strategy import drive
 from requests_smithy_retry.testing import FakeClock
 from tests.unit.core.director import Director
 
-PLAIN = Terms()
+PLAIN = Bounds()
 NEEDS_FORK = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 
 
-def fail(quota: PayoffQuota, clock: Any, terms: Terms = PLAIN, standing: Standing | None = None, **how: Any) -> Any:
+def fail(quota: PayoffQuota, clock: Any, bounds: Bounds = PLAIN, progress: Progress | None = None, **how: Any) -> Any:
     """Fail one attempt, and wait as long as the quota says."""
-    standing = Standing(clock.now()) if standing is None else standing
-    return drive(quota.pay(standing, terms, Failure(**how), clock.now()), clock)
+    progress = Progress(clock.now()) if progress is None else progress
+    return drive(quota.pay(progress, bounds, Failure(**how), clock.now()), clock)
 
 
-def emptied(clock: Any, **options: Any) -> tuple[PayoffQuota, Standing]:
-    """A quota whose tokens one operation has spent, and that operation's standing."""
+def emptied(clock: Any, **options: Any) -> tuple[PayoffQuota, Progress]:
+    """A quota whose tokens one operation has spent, and that operation's progress."""
     quota = PayoffQuota(now=clock.now(), **options)
-    standing = Standing(clock.now())
+    progress = Progress(clock.now())
     for _ in range(2):
-        standing = fail(quota, clock, standing=standing).standing
-    return quota, standing
+        progress = fail(quota, clock, progress=progress).progress
+    return quota, progress
 
 
 # The bucket
@@ -103,8 +103,8 @@ def test_renewing_it_takes_nothing_away():
 )
 def test_a_bucket_begins_with_the_retries_of_one_operation(most, tokens):
     """That many retries can be paid for; where their number has no bound, as many as with the AWS SDKs."""
-    assert tokens == Terms(most).capacity
-    bucket = PayoffTokenBucket(Terms(most).capacity)
+    assert tokens == Bounds(most).capacity
+    bucket = PayoffTokenBucket(Bounds(most).capacity)
     assert (tokens, tokens) == (bucket.available, bucket.capacity)
     bucket.acquire(tokens)
     bucket.first_tries(1)
@@ -136,32 +136,32 @@ def test_the_bucket_pays_while_nobody_waits_and_gets_it_back():
     clock = FakeClock()
     quota = PayoffQuota()
     first = fail(quota, clock, delay=0.05)
-    second = fail(quota, clock, standing=first.standing, delay=0.1)
-    assert (0.05, 0.1, 2.0, 1.0) == (first.delay, second.delay, second.standing.spent, second.standing.acquired)
+    second = fail(quota, clock, progress=first.progress, delay=0.1)
+    assert (0.05, 0.1, 2.0, 1.0) == (first.delay, second.delay, second.progress.spent, second.progress.acquired)
     assert (2.0, 1.0, "memory") == first.payment
     assert 0.0 == quota.snapshot(0.0).available
-    quota.succeeded(second.standing, PLAIN, 0.0, 0.1, 1.0)
+    quota.succeeded(second.progress, PLAIN, 0.0, 0.1, 1.0)
     assert 4.0 == quota.snapshot(0.0).available
 
 
 def test_a_success_gives_back_the_retries_of_one_operation_and_no_more():
     """Nine retries in a row are paid from a full bucket; the success gives back two of them, and makes room for two."""
-    bucket, clock, standing = PayoffTokenBucket(), FakeClock(), Standing(0.0)
+    bucket, clock, progress = PayoffTokenBucket(), FakeClock(), Progress(0.0)
     bucket.release(8)
     quota = PayoffQuota(bucket)
     for _ in range(9):
-        standing = fail(quota, clock, standing=standing).standing
-    assert (1, 2) == (bucket.available, standing.spent)
-    quota.succeeded(standing, PLAIN, 0.0)
+        progress = fail(quota, clock, progress=progress).progress
+    assert (1, 2) == (bucket.available, progress.spent)
+    quota.succeeded(progress, PLAIN, 0.0)
     assert 1 + 2 + 2 == bucket.available
 
 
 def test_a_success_that_lets_somebody_go_makes_no_room():
     """A success that lets a waiter go adds nothing to the bucket."""
     director = Director()
-    quota, standing = emptied(director)
+    quota, progress = emptied(director)
     thread = director.start(fail, quota, director)
-    quota.succeeded(standing, PLAIN, 0.0, 1.0, 1.0)
+    quota.succeeded(progress, PLAIN, 0.0, 1.0, 1.0)
     assert TokenBucketSnapshot(2.0, 0.0, "memory", 1, None) == quota.snapshot(0.0)
     director.run_until(20)
     thread.join(60)
@@ -188,61 +188,61 @@ def test_prices_may_differ():
     quota = PayoffQuota(
         PayoffTokenBucket(28), price_of=lambda reason: 5.0 if reason.kind is ErrorKind.THROTTLING else 14.0
     )
-    clock, standing = FakeClock(), Standing(0.0)
+    clock, progress = FakeClock(), Progress(0.0)
     seen = []
     for kind in (ErrorKind.SERVER, ErrorKind.THROTTLING, ErrorKind.SERVER):
-        go = fail(quota, clock, standing=standing, reason=RetryReason(kind))
-        standing = go.standing
-        seen.append((standing.acquired, go.why))
+        go = fail(quota, clock, progress=progress, reason=RetryReason(kind))
+        progress = go.progress
+        seen.append((progress.acquired, go.why))
     assert [(14.0, ""), (5.0, ""), (0.0, "nobody had asked for a while")] == seen
 
 
 def test_the_price_of_a_retry_that_was_not_made_comes_back():
     """A limiter gave no permit; who was let go from the line had paid nothing."""
     quota = PayoffQuota()
-    quota.unsent(fail(quota, FakeClock()).standing)
-    quota.unsent(Standing(0.0))
-    assert Standing(0.0) == quota.answered(Standing(0.0))
+    quota.unsent(fail(quota, FakeClock()).progress)
+    quota.unsent(Progress(0.0))
+    assert Progress(0.0) == quota.answered(Progress(0.0))
     assert 2.0 == quota.snapshot(0.0).available
 
 
 @pytest.mark.parametrize(
-    ("terms", "took", "delay"),
+    ("bounds", "took", "delay"),
     [
-        (Terms(), 0.0, 3.0),
-        (Terms(), 2.0, 2.5),  # the outage is two seconds old: half a second is left after it
-        (Terms(), 4.45, 0.1),
-        (Terms(patience=20.0), 0.0, 12.0),
-        (Terms(deadline=302.0), 0.0, 1.5),
-        (Terms(max_attempts=3), 0.0, 3.0),
-        (Terms(max_attempts=4), 0.0, 0.1),  # this retry is not the last one
-        (Terms(patience=0.0), 0.0, 0.1),
+        (Bounds(), 0.0, 3.0),
+        (Bounds(), 2.0, 2.5),  # the outage is two seconds old: half a second is left after it
+        (Bounds(), 4.45, 0.1),
+        (Bounds(patience=20.0), 0.0, 12.0),
+        (Bounds(deadline=302.0), 0.0, 1.5),
+        (Bounds(max_attempts=3), 0.0, 3.0),
+        (Bounds(max_attempts=4), 0.0, 0.1),  # this retry is not the last one
+        (Bounds(patience=0.0), 0.0, 0.1),
     ],
 )
-def test_a_client_with_hardly_any_operations_makes_its_last_retry_late(terms, took, delay):
+def test_a_client_with_hardly_any_operations_makes_its_last_retry_late(bounds, took, delay):
     """A client that few others would help waits three fifths of its patience before its last retry, and not past it."""
     clock = FakeClock()
     quota = PayoffQuota()
     for _ in range(5):
         clock.advance(60)
         quota.first_try(clock.now(), 0.0, None)
-    first = fail(quota, clock, terms, delay=0.05)
+    first = fail(quota, clock, bounds, delay=0.05)
     clock.advance(took)
-    second = fail(quota, clock, terms, first.standing, delay=0.1)
+    second = fail(quota, clock, bounds, first.progress, delay=0.1)
     assert (0.05, pytest.approx(delay)) == (first.delay, second.delay)
 
 
 def test_nobody_makes_more_retries_past_its_patience_however_much_was_earned():
     """An operation makes its own two retries, whatever their delay; further ones end with its patience."""
-    clock, bucket, standing = FakeClock(), PayoffTokenBucket(), Standing(0.0)
+    clock, bucket, progress = FakeClock(), PayoffTokenBucket(), Progress(0.0)
     bucket.release(30)
     quota = PayoffQuota(bucket)
     for delay in (8.0, 16.0):
-        go = fail(quota, clock, standing=standing, delay=delay)
+        go = fail(quota, clock, progress=progress, delay=delay)
         assert delay == go.delay
         clock.advance(delay)
-        standing = go.standing
-    assert Refused(StopReason.PATIENCE) == fail(quota, clock, standing=standing, delay=20.0)
+        progress = go.progress
+    assert Refused(StopReason.PATIENCE) == fail(quota, clock, progress=progress, delay=20.0)
 
 
 # Waiting
@@ -265,9 +265,9 @@ def test_a_success_wakes_the_first_in_line_at_that_moment():
 def test_a_first_attempt_puts_off_the_question():
     """The next in line asks a second after the last attempt of anybody."""
     director, said = Director(), []
-    quota, standing = emptied(director)
+    quota, progress = emptied(director)
     quota.began(0.0)
-    director.start(lambda: said.append((fail(quota, director, standing=standing), director.now())))
+    director.start(lambda: said.append((fail(quota, director, progress=progress), director.now())))
     director.run_until(0.4)
     quota.began(0.4)
     director.run_until(1.3)
@@ -286,17 +286,17 @@ def test_an_interrupted_waiter_leaves_the_line(kind):
             raise kind
 
     clock = Interrupting()
-    quota, standing = emptied(clock)
+    quota, progress = emptied(clock)
     with pytest.raises(kind):
-        fail(quota, clock, standing=standing)
+        fail(quota, clock, progress=progress)
     assert TokenBucketSnapshot(2.0, 0.0, "memory", 0, pytest.approx(0.01)) == quota.snapshot(clock.now())
 
 
 def test_a_line_that_fills_up_meanwhile_refuses():
     """The place is taken only when the operation waits."""
     director = Director()
-    quota, standing = emptied(director, max_waiters=1)
-    steps = quota.pay(standing, PLAIN, Failure(), 0.0)
+    quota, progress = emptied(director, max_waiters=1)
+    steps = quota.pay(progress, PLAIN, Failure(), 0.0)
     asked = next(steps)
     joins = steps.send(asked.function(*asked.arguments))
     director.start(fail, quota, director)
@@ -337,7 +337,7 @@ def test_a_scope_untouched_for_minutes_is_as_good_as_new(failures, later, is_spa
 def test_what_was_repaired_is_spare():
     """A quota is spare if no operation waits on it and no token is missing."""
     quota = PayoffQuota()
-    quota.succeeded(fail(quota, FakeClock()).standing, PLAIN, 0.0)
+    quota.succeeded(fail(quota, FakeClock()).progress, PLAIN, 0.0)
     assert quota.is_spare(0.0)
     quota.bucket.acquire(2.5)
     assert not quota.is_spare(0.0)
@@ -352,8 +352,8 @@ def test_an_outage_is_told_of_once_it_is_over():
     assert 0 == quota.gave_up(is_outage=False)  # it only ran out of attempts
     assert [1, 2] == [quota.gave_up(is_outage=True), quota.gave_up(is_outage=False)]
     assert (7.0, 2) == quota.first_try(7.0, 0.0, None)
-    standing = fail(quota, clock).standing
-    assert quota.succeeded(standing, PLAIN, 8.0) is None
+    progress = fail(quota, clock).progress
+    assert quota.succeeded(progress, PLAIN, 8.0) is None
     assert 0 == quota.gave_up(is_outage=True)
 
 
@@ -364,8 +364,8 @@ def test_an_outage_is_told_of_once_it_is_over():
 def test_a_child_begins_without_waiters_and_its_parent_keeps_its_own():
     """The child's line is empty and the parent's is not, even if another thread held the lock."""
     director = Director()
-    quota, standing = emptied(director)
-    director.start(fail, quota, director, PLAIN, standing)
+    quota, progress = emptied(director)
+    director.start(fail, quota, director, PLAIN, progress)
     with quota.lock:
         pid = os.fork()
         if pid == 0:
@@ -406,18 +406,18 @@ def test_ten_thousand_operations_on_threads_strand_nobody():
 
     def operate(choose: random.Random) -> object:
         span = choose.choice([None, 1.0, 20.0])
-        terms = Terms(deadline=None if span is None else clock.now() + span)
-        standing = Standing(clock.now())
+        bounds = Bounds(deadline=None if span is None else clock.now() + span)
+        progress = Progress(clock.now())
         quota.began(clock.now())
         while choose.random() < (0.95 if not wanted <= kinds or clock.now() % 30 < 10 else 0.1):
-            seen = fail(quota, clock, terms, standing, hint=choose.choice([0.0, 0.0, 2.0]))
+            seen = fail(quota, clock, bounds, progress, hint=choose.choice([0.0, 0.0, 2.0]))
             if isinstance(seen, Refused):
                 return seen.reason
-            standing = seen.standing
-        if standing.failed_at is None:
+            progress = seen.progress
+        if progress.failed_at is None:
             quota.first_try(clock.now(), 0.0, None)
         else:
-            quota.succeeded(standing, terms, clock.now())
+            quota.succeeded(progress, bounds, clock.now())
         return "ok"
 
     def work(seed: int) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from requests_smithy_retry import RetryError, StandardRetryStrategy, StopReason, TokenBucket
 from requests_smithy_retry.clock import wait_in
-from requests_smithy_retry.core.line import Failure, Standing, Terms
+from requests_smithy_retry.core.line import Bounds, Failure, Progress
 from requests_smithy_retry.core.steps import Join, Refused
 from requests_smithy_retry.smithy.buckets import PlaceAtBucket, PricedQuota
 from requests_smithy_retry.testing import FakeClock
@@ -166,7 +166,7 @@ def test_the_wait_for_tokens_leaves_time_for_the_backoff():
 def paid(quota: PricedQuota, clock: FakeClock, price: float, deadline: float | None) -> tuple[int, Any]:
     """Have a quota decide; the number of waits before which the response was let go, and the answer."""
     failure: Any = Failure(reason=price, verdict="why")  # type: ignore[arg-type]
-    steps, answer, number = quota.pay(Standing(0.0), Terms(deadline=deadline), failure, 0.0), None, 0
+    steps, answer, number = quota.pay(Progress(0.0), Bounds(deadline=deadline), failure, 0.0), None, 0
     while True:
         try:
             step = steps.send(answer)
@@ -202,7 +202,7 @@ def test_who_cannot_wait_with_its_response_takes_nothing():
     """The driver's refusal is the quota's."""
     bucket = TokenBucket(20, initial=4, refill_rate=2, on_empty="wait", clock=FakeClock())
     quota = PricedQuota(bucket, lambda reason: 10)
-    steps = quota.pay(Standing(0.0), Terms(), Failure(reason="why"), 0.0)  # type: ignore[arg-type]
+    steps = quota.pay(Progress(0.0), Bounds(), Failure(reason="why"), 0.0)  # type: ignore[arg-type]
     assert isinstance(next(steps), Join)
     with pytest.raises(StopIteration) as ended:
         steps.send(Refused(StopReason.QUOTA_EXCEEDED, 0.0, "too long"))
