@@ -1,8 +1,8 @@
 """Set up this checkout and run something in it, on a machine with only Python 3.10+ and git.
 
 ``python3 dev.py demo`` runs the demo, ``python3 dev.py test`` the whole test suite by way of tox. What follows is
-handed on: ``python3 dev.py test -e py312``, ``python3 dev.py demo --json``. Everything goes into ``.venv`` and ``.tox``
-of this checkout; to begin afresh, delete them. Only the standard library is used here.
+handed on: ``python3 dev.py test -e py312``, ``python3 dev.py demo --quick``. Everything goes into ``.venv`` and
+``.tox`` of this checkout; to begin afresh, delete them. Only the standard library is used here.
 """
 
 import hashlib

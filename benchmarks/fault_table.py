@@ -119,7 +119,7 @@ def cell(fault: Fault, make: Callable[[str], Any], bound: float = BOUND) -> tupl
     return judge(fault, answer, accepted), str(answer[0]), seconds
 
 
-def measure(faults: Sequence[str], clients: Sequence[str], rounds: int) -> dict[str, Any]:
+def measure(faults: Sequence[str], clients: Sequence[str], rounds: int, bound: float = BOUND) -> dict[str, Any]:
     """Every cell, some at a time; by fault and client."""
     jobs = [
         (fault, client)
@@ -129,7 +129,7 @@ def measure(faults: Sequence[str], clients: Sequence[str], rounds: int) -> dict[
         if client not in FAULTS[fault].without
     ]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        found = list(pool.map(lambda job: cell(FAULTS[job[0]], CLIENTS[job[1]]), jobs))
+        found = list(pool.map(lambda job: cell(FAULTS[job[0]], CLIENTS[job[1]], bound), jobs))
     cells: dict[str, dict[str, Any]] = {fault: {} for fault in faults}
     for (fault, client), (outcome, detail, seconds) in zip(jobs, found, strict=True):
         row = cells[fault].setdefault(client, {"outcomes": [], "details": [], "seconds": 0.0})
