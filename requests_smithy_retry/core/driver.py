@@ -294,14 +294,15 @@ class _Operation:
         self.scope = scope
         self.held = held
         self.facts = RequestFacts(call.request, call.config, call.options, plan.vouch)
-        name = str(scope.name)
-        self.recorder = Recorder(call.request, name, driver.clock, call.observed, is_told=call.receives is not None)
+        self.recorder = Recorder(
+            call.request, scope.shown, driver.clock, call.observed, is_told=call.receives is not None
+        )
         self.tried: set[tuple[str, str]] = set()
         """The addresses at which it failed, each with its origin; a retry prefers others (contract 14.5)."""
         self.number = 0
         """Of the last attempt, as the machine counts; 0: none was made."""
         self.began = driver.clock.now()
-        self.foreign = None if plan.begin_foreign is None else plan.begin_foreign(name)
+        self.foreign = None if plan.begin_foreign is None else plan.begin_foreign(str(scope.name))
         self.before = Before()
         """The waits before the last attempt."""
         self.outcome: Outcome | None = None

@@ -16,8 +16,8 @@ from ..classifiers.protocol import Only, RetryClassifier, in_order, sees_success
 from ..config.retry_options import OperationOptions, patience_given
 from .backoff import ExponentialRetryBackoffStrategy, RetryBackoffStrategy
 from .line import Bounds
-from .port import Feature, heard_by, hooked
-from .server_hints import AMZ_HEADER, HINTS, Hint, delay_for, is_too_long, names_in, read_hint
+from .port import Feature, hooked
+from .server_hints import AMZ_HEADER, Hint, delay_for, is_too_long, read_hint
 
 if TYPE_CHECKING:
     from ..config.retry_config import RetryConfig
@@ -52,15 +52,14 @@ class TooLong(NamedTuple):
     why: str
 
 
-HintReader = Callable[[Outcome, RetryReason], Hint | None]
-"""Reads what a response asks for besides ``Retry-After``."""
+HintReader = Callable[[Outcome], Hint | None]
+"""Reads what a response that throttles asks for besides ``Retry-After``."""
 
 
 class Policy:
     """The rules of a strategy; they do not change.
 
     :param hints: readers of further hints, which count where a response has none of the well-known ones.
-    :param hears: the fields, in lower case, of which a response has one that those read; None: they read any.
     :param counts: for a urllib3 ``Retry``: given the outcomes so far, says in a phrase which of its counts is used up.
     """
 
@@ -69,7 +68,6 @@ class Policy:
         config: RetryConfig,
         classifiers: tuple[RetryClassifier, ...],
         hints: tuple[HintReader, ...] = (),
-        hears: frozenset[str] | None = None,
         counts: Callable[[tuple[Any, ...], Outcome], tuple[tuple[Any, ...], str | None]] | None = None,
     ) -> None:
         self.config = config
@@ -78,7 +76,6 @@ class Policy:
         self.transient: Backoff = backoffs[0]
         self.throttling: Backoff = backoffs[1]
         self.hints = hints
-        self.hears: frozenset[str] | None = None if hears is None else hears | HINTS
         self.counts = counts
         self.sees_successes: bool = any(map(sees_successes, classifiers))
         """A classifier wants to be asked about responses below 400."""
@@ -94,8 +91,7 @@ class Policy:
         :param features: those of the config that take part in decisions.
         """
         counts = None if config.rules is None else config.rules.counted
-        hints, hears = hooked(features, "hint"), heard_by(features, "hint")
-        return cls(config, classifiers_of(config, features), hints, hears, counts)
+        return cls(config, classifiers_of(config, features), hooked(features, "hint"), counts)
 
     def bounds(self, options: OperationOptions, deadline: float | None) -> Bounds:
         """Return the limits of one operation."""
@@ -149,12 +145,10 @@ class Policy:
             hints.append(Hint(reason.retry_after, reason.retry_after_source or OWN_RULE))
         if not heeds or outcome.response is None:
             return hints
-        if self.hears is None or not self.hears.isdisjoint(names_in(outcome.response.headers)):
-            own = read_hint(outcome.response.headers, wall=outcome.wall)
-            told = next(filter(None, (own, *(read(outcome, reason) for read in self.hints))), None)
-            if told is not None:
-                hints.append(told)
-        return hints
+        said = read_hint(outcome.response.headers, wall=outcome.wall)
+        if said is None and reason.kind is ErrorKind.THROTTLING:
+            said = next(filter(None, (read(outcome) for read in self.hints)), None)
+        return hints if said is None else [*hints, said]
 
     def asked(self, outcome: Outcome, verdict: Classification | None) -> float | None:
         """Return the seconds for which somebody asked after an attempt that is the last one; None: nobody did."""

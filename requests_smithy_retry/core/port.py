@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from requests import PreparedRequest, Request, Response
 
-    from ..classifiers.actions import RetryReason
     from ..classifiers.fold import Classification
     from ..classifiers.outcome import Outcome
     from ..classifiers.protocol import RetryClassifier
@@ -44,9 +43,9 @@ class Feature:
     """The hooks of a feature. Override what is needed: a hook that is not overridden costs nothing."""
 
     hears: frozenset[str] | None = None
-    """The fields, in lower case, of which a response has one that :meth:`received` or :meth:`hint` takes in; None: any.
+    """The fields, in lower case, of which a response has one that :meth:`received` takes in; None: any.
 
-    The former is asked of any, too, with listeners to bodies, in a block of ``retry_options``, and where the scope has
+    It is asked of any, too, with listeners to bodies, in a block of ``retry_options``, and where the scope has
     parts.
     """
 
@@ -57,8 +56,8 @@ class Feature:
         """Return classifiers to be asked beside the default ones."""
         return ()
 
-    def hint(self, outcome: Outcome, reason: RetryReason) -> Hint | None:
-        """Return the wait that a response asks for in a way of its own, beside ``Retry-After``; None: for none."""
+    def hint(self, outcome: Outcome) -> Hint | None:
+        """Return the wait that a throttling response asks for in another way than ``Retry-After``; None: for none."""
         return None
 
     def gate(self, call: Call, scope: Scope) -> FirstGate | None:

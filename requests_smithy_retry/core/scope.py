@@ -8,13 +8,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import islice
+from itertools import count, islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ..clock import SYSTEM_CLOCK, Clock
+from ..errors import QUIET_ENDINGS, StopReason
 from ..forksafe import forgets_with_all, renew_lock_after_fork
 from ..observing.history import RetryHistory
-from ..observing.summary import RetrySummary, Tally, add_up
+from ..observing.summary import RetrySummary, add_up
+from ..urls import without_secrets
 from .line import Bounds
 from .payoff import PayoffQuota, PayoffTokenBucket
 from .quota import NO_QUOTA, Quota
@@ -54,16 +56,50 @@ class Part(Protocol):
 P = TypeVar("P", bound=Part)
 
 
+class Tally:
+    """The operations on one scope that ended. A first-try success advances :attr:`at_once`, which needs no lock."""
+
+    __slots__ = ("_looks", "_others", "at_once")
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.at_once: count[int] = count()
+        self._looks = 0
+        self._others: tuple[float, ...] = (0, 0, 0, 0, 0, 0.0)
+        """The sums of :data:`COUNTS`."""
+
+    def add(self, history: RetryHistory) -> None:
+        """Count an operation that the machine drove. Hold the lock."""
+        retries, waited = 0, history.line_wait
+        for each in history.attempts:
+            retries = each.number - 1
+            waited += each.delay + each.permit_wait + each.gate_wait + each.line_wait
+        is_saved = retries > 0 and history.stop_reason is StopReason.SUCCESS
+        counted = 1, retries > 0, retries, is_saved, history.stop_reason not in QUIET_ENDINGS, waited
+        self._others = tuple(map(sum, zip(self._others, counted, strict=True)))
+
+    def read(self) -> RetrySummary:
+        """Return what was counted. Hold the lock."""
+        at_once = next(self.at_once) - self._looks  # a look advances it, too
+        self._looks += 1
+        return add_up((RetrySummary(*self._others), RetrySummary(at_once)))  # type: ignore[arg-type]
+
+
 class Scope:
     """What the operations on one service share.
 
     :param name: None for operations without one.
     """
 
-    __slots__ = ("__weakref__", "is_retired", "name", "parts", "quota", "tally", "used_at", "users")
+    __slots__ = ("__weakref__", "is_retired", "name", "parts", "quota", "shown", "tally", "used_at", "users")
 
     def __init__(self, name: str | None, quota: Quota, now: float) -> None:
         self.name: str | None = name
+        self.shown: str = without_secrets(str(name))
+        """The name as it may be shown."""
         self.quota: Quota = quota
         self.tally: Tally = Tally()
         self.parts: dict[str, Any] = {}

@@ -5,7 +5,6 @@ It is attached to the response or the exception that the caller gets. For a firs
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ..checks import most_attempts
@@ -86,8 +85,7 @@ class AttemptRecord(NamedTuple):
         return str(self.status) if self.error is None else self.error
 
 
-@dataclass(frozen=True, slots=True)
-class RetryHistory:
+class RetryHistory(NamedTuple):
     """The attempts of one operation, and why it ended. It can be pickled and holds no request, header or body.
 
     :param scope: the scope whose quota was spent, without userinfo, query and fragment.
@@ -109,10 +107,6 @@ class RetryHistory:
     deleted_by: int | None = None
     line_wait: float = 0.0
     retry_after: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.scope is not None:
-            object.__setattr__(self, "scope", without_secrets(self.scope))
 
     @property
     def sentence(self) -> str:
@@ -229,7 +223,7 @@ def joined(before: RetryHistory, piece: RetryHistory) -> RetryHistory:
     attempts = [*before.attempts[:-1], *rows]
     while len(attempts) > MAX_KEPT:
         del attempts[MAX_KEPT // 2]
-    return replace(piece, attempts=tuple(attempts))
+    return piece._replace(attempts=tuple(attempts))
 
 
 def given_up(error: Exception) -> tuple[StopReason, str] | None:
@@ -289,7 +283,7 @@ def _of_first_try(response: Any, started: float) -> RetryHistory:
     )
     scope = adapter.scope_of(response.request) if hasattr(adapter, "scope_of") else scope_of(response.request.url)
     most = most_attempts(getattr(adapter, "strategy", None))
-    history = RetryHistory(scope, (record,), StopReason.SUCCESS, StopReason.SUCCESS.value, most)
+    history = RetryHistory(without_secrets(scope), (record,), StopReason.SUCCESS, StopReason.SUCCESS.value, most)
     for piece in vars(response).get(PIECES, ()):
         history = joined(history, piece)
     return history

@@ -29,7 +29,7 @@ GONE = frozenset({404, 410})
 class Recorder:
     """The attempts of one operation so far; of more than :data:`MAX_KEPT`, the first and the last ones.
 
-    :param scope: the scope whose quota the operation spends.
+    :param scope: the scope whose quota the operation spends, without secrets.
     :param observed: emits the events to the listeners, or None.
     :param is_told: listeners heard of the end of the first attempt before its body broke off in the caller's hands.
     """

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
-from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..errors import QUIET_ENDINGS, StopReason
 from ..urls import display_scope
-from .history import RetryHistory
 
 if TYPE_CHECKING:
     import requests
@@ -55,38 +52,6 @@ class RetrySummary:
 
 COUNTS = tuple(item.name for item in fields(RetrySummary) if item.name != "hosts")
 """What is added up."""
-
-
-class Tally:
-    """The operations on one scope that ended. A first-try success advances :attr:`at_once`, which needs no lock."""
-
-    __slots__ = ("_looks", "_others", "at_once")
-
-    def __init__(self) -> None:
-        self.forget()
-
-    def forget(self) -> None:
-        """Begin anew."""
-        self.at_once: count[int] = count()
-        self._looks = 0
-        self._others: tuple[float, ...] = (0, 0, 0, 0, 0, 0.0)
-        """The sums of :data:`COUNTS`."""
-
-    def add(self, history: RetryHistory) -> None:
-        """Count an operation that the machine drove. Hold the lock."""
-        retries, waited = 0, history.line_wait
-        for each in history.attempts:
-            retries = each.number - 1
-            waited += each.delay + each.permit_wait + each.gate_wait + each.line_wait
-        is_saved = retries > 0 and history.stop_reason is StopReason.SUCCESS
-        counted = 1, retries > 0, retries, is_saved, history.stop_reason not in QUIET_ENDINGS, waited
-        self._others = tuple(map(sum, zip(self._others, counted, strict=True)))
-
-    def read(self) -> RetrySummary:
-        """Return what was counted. Hold the lock."""
-        at_once = next(self.at_once) - self._looks  # a look advances it, too
-        self._looks += 1
-        return add_up((RetrySummary(*self._others), RetrySummary(at_once)))  # type: ignore[arg-type]
 
 
 class _Tallies(Protocol):

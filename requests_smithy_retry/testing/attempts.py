@@ -15,6 +15,7 @@ from ..checks import most_attempts
 from ..config.retry_options import NOTHING, OptionsBlock, options_in_force, retry_options
 from ..errors import StopReason
 from ..observing.history import AttemptRecord, RetryHistory, retry_history
+from ..urls import without_secrets
 
 
 @contextmanager
@@ -113,7 +114,8 @@ def _alone(adapter: RetryAdapter, request: PreparedRequest, started: float, **en
     """Make the history of an operation with retries switched off, which does not record its own."""
     duration = adapter.clock.now() - started
     record = AttemptRecord(1, adapter.clock.wall() - duration, duration, **ending)
-    return RetryHistory(adapter.scope_of(request), (record,), StopReason.DISABLED, StopReason.DISABLED.value, 1)
+    scope = without_secrets(adapter.scope_of(request))
+    return RetryHistory(scope, (record,), StopReason.DISABLED, StopReason.DISABLED.value, 1)
 
 
 @contextmanager

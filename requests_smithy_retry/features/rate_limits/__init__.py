@@ -7,7 +7,7 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from ...classifiers.actions import NO_ACTION, ErrorKind, RetryAction, RetryReason
+from ...classifiers.actions import NO_ACTION, RetryAction
 from ...classifiers.protocol import RetryClassifier, RetryClassifierPriority
 from ...clock import Clock
 from ...config.retry_options import patience_given
@@ -56,10 +56,9 @@ class Announcements(Feature):
         is_wanted = TOO_MANY_REQUESTS in config.retry_status_codes and config.rules is None
         return (UsedUpLimitClassifier(self.dialects),) if is_wanted else ()
 
-    def hint(self, outcome: Outcome, reason: RetryReason | None = None) -> Hint | None:
+    def hint(self, outcome: Outcome) -> Hint | None:
         """Return the reset of an announced limit that is used up, for a request that was throttled."""
-        if outcome.response is None or (reason is not None and reason.kind is not ErrorKind.THROTTLING):
-            return None
+        assert outcome.response is not None
         return limit_hint(announced_in(outcome.response.headers, wall=outcome.wall, dialects=self.dialects))
 
 

@@ -86,7 +86,7 @@ def test_a_hook_that_is_not_overridden_is_not_called(name: str) -> None:
 def test_a_feature_adds_nothing_of_itself() -> None:
     """No classifier, no hint, no gate, no mend."""
     feature = Feature()
-    said = feature.hint(NOBODY, NOBODY), feature.gate(NOBODY, NOBODY), feature.remedy(NOBODY)
+    said = feature.hint(NOBODY), feature.gate(NOBODY, NOBODY), feature.remedy(NOBODY)
     assert ((), (None, None, None)) == (feature.classifiers(NOBODY), said)
     assert 3.0 == feature.wait(NOBODY, 3.0, 0.0, "")
 
