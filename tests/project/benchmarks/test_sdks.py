@@ -1,4 +1,4 @@
-"""The table of SDKs by what vendors document: its data, and that a row of it runs."""
+"""The table of SDKs by what vendors document: its data, and its verdicts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ if sys.version_info < (3, 11):
 
 from benchmarks.sdks import __main__ as sdks
 from benchmarks.sdks.rows import rows
-from benchmarks.sdks.service import FAULTS
 
 pytestmark = [pytest.mark.once, pytest.mark.real_time]
 
@@ -32,17 +31,6 @@ def test_each_client_is_on_the_page_and_each_call_has_a_source():
             assert call["does"], name
             compile(call["do"], name, "exec")
             assert all(len(each["request"].split()) == 2 for each in call["answer"]), name
-
-
-def test_a_safe_call_comes_through_faults_and_another_is_made_once(monkeypatch):
-    """The client is a plain session, with ours mounted."""
-    some = ("503", "reset", "no last chunk", "redirect")
-    monkeypatch.setattr(sdks, "FAULTS", {name: FAULTS[name] for name in some})
-    *safe, upload = sdks.faults(rows()["requests"], "mount", sys.executable)
-    assert [{name: ["right"] for name in (*some, "refused")}] * 2 == [call["cells"] for call in safe]
-    assert {"503": ["careful"], "reset": ["careful"], "no last chunk": ["careful"], "redirect": ["right"]} == {
-        name: upload["cells"][name] for name in some
-    }
 
 
 def test_what_is_applied_twice_is_said():

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import random
 
 import pytest
 
-from benchmarks import outage_tables
-from benchmarks.outage_tables import TABLES, Results, Task, everything, main, run, table
+from benchmarks.outage_tables import Task, run
 from benchmarks.simulation.clients import simulate
 from benchmarks.simulation.policies import POLICIES, patient
 from benchmarks.simulation.scenarios import KINDS, SCENARIOS, outage
@@ -79,23 +77,3 @@ def test_waiting_adds_no_load_and_no_lateness(clients, policy):
     """A black hole of ten seconds: attempts within a tenth of the bound, recovery as without retries."""
     found = figures(clients=clients, scenario="hole", seconds=10.0, policy=policy, patience=30.0)
     assert (True, 0.0) == (found["sent"] < found["bound"] + 0.1, found["late"])
-
-
-def test_each_table_can_be_made_of_its_runs():
-    """Nothing that a table reads was not simulated."""
-    for name, tasks in everything((10,), quick=True).items():
-        results = Results(1)
-        names = ("amplification", "success", "of_ceiling", "sent", "bound", "late", "peak")
-        results.found = {Task(seed=1, **task): dict.fromkeys(names, 1.0) for task in tasks}
-        assert 1 == len({len(cells) for cells in TABLES[name](results, tasks)})
-
-
-def test_the_command_prints_and_writes(tmp_path, capsys, monkeypatch):
-    """The command prints a table and writes it as JSON."""
-    task = {"clients": 2, "scenario": "refused", "seconds": 1.0, "policy": "default", "patience": 0.0, "load": 2.0}
-    monkeypatch.setattr(outage_tables, "everything", lambda *_, **__: {"short": [task]})
-    file = tmp_path / "tables.json"
-    assert 0 == main(["--table", "short", "--seeds", "1", "--processes", "1", "--json", str(file)])
-    rows = [["outage of 1 s, %", "default"], ["refused, 2", "100"]]
-    assert f"\nshort\n\n{table(rows)}\n" == capsys.readouterr().out
-    assert {"short": rows} == json.loads(file.read_text())

@@ -31,16 +31,13 @@ from requests_smithy_retry import (
 from tests.support import Guide, Reply, scripted, send
 
 NOTHING = RetryAction.no_action_indicated()
-PLACE = attrgetter("priority")
+TRANSIENT, THROTTLED = RetryAction.transient_error(), RetryAction.throttling_error()
+FORBIDDEN = RetryAction.retry_forbidden("no")
 VERDICTS = [
-    NOTHING,
-    RetryAction.transient_error(),
-    RetryAction.throttling_error(),
-    RetryAction.server_error(),
-    RetryAction.client_error(),
-    RetryAction.retry_forbidden("a"),
-    RetryAction.retry_forbidden("b"),
+    *(NOTHING, TRANSIENT, THROTTLED, RetryAction.server_error(), RetryAction.client_error()),
+    *(FORBIDDEN, RetryAction.retry_forbidden("b")),
 ]
+PLACE = attrgetter("priority")
 
 
 def saying(verdict: Any, name: str = "one", **options: Any) -> Any:
@@ -48,8 +45,7 @@ def saying(verdict: Any, name: str = "one", **options: Any) -> Any:
     return classifier(lambda outcome: verdict, name=name, **options)
 
 
-TRANSIENT, THROTTLED = RetryAction.transient_error(), RetryAction.throttling_error()
-FORBIDDEN = RetryAction.retry_forbidden("no")
+LOCKED = classifier(lambda outcome: TRANSIENT if outcome.status == 423 else None, name="locked", sees_successes=True)
 
 
 @pytest.mark.parametrize(
@@ -86,14 +82,10 @@ def test_each_classifier_is_told_the_verdict_so_far() -> None:
     assert told == [NOTHING, TRANSIENT]
 
 
-def test_something_else_than_a_verdict_is_a_bug() -> None:
-    """The error names the classifier."""
+def test_what_is_no_verdict_is_a_bug_and_so_is_a_refusal() -> None:
+    """The error names the classifier; its ``RetryError``, which is the strategy's to raise, has another name."""
     with pytest.raises(TypeError, match="the classifier 'one' returned True: a RetryAction or None is allowed"):
         classify([saying(True)], Outcome())
-
-
-def test_a_classifier_cannot_refuse_in_the_strategys_place() -> None:
-    """A classifier's ``RetryError`` is a bug like any other exception, and propagates under another name."""
 
     def failing(outcome: Outcome) -> None:
         raise RetryError("from a loop of its own")
@@ -115,11 +107,6 @@ def test_the_order_of_addition_does_not_matter_where_priorities_differ() -> None
         expected = classify(sorted(items, key=PLACE), Outcome())
         draw.shuffle(items)
         assert classify(sorted(items, key=PLACE), Outcome()) == expected
-
-
-LOCKED = classifier(
-    lambda outcome: RetryAction.transient_error() if outcome.status == 423 else None, name="locked", sees_successes=True
-)
 
 
 @pytest.mark.parametrize(
@@ -158,18 +145,14 @@ def test_the_set_of_classifiers_is_replaced_for_one_operation() -> None:
 
 
 def test_a_user_classifier_overrules_all_defaults_but_not_the_resend_rule() -> None:
-    """A user's classifier runs after the defaults, and the resend rule after it."""
+    """A user's classifier runs after the defaults, and the resend rule after it, however late it is."""
     adapter = scripted(503, classifiers=[saying(FORBIDDEN)])
     assert retry_history(send(adapter)).why == "no"
-    adapter = scripted(500, classifiers=[saying(TRANSIENT, priority=_far_after())])
-    assert retry_history(send(adapter, "POST")).stop_reason is StopReason.NOT_RESENDABLE
-
-
-def _far_after() -> RetryClassifierPriority:
-    priority = RetryClassifierPriority.default()
+    far_after = RetryClassifierPriority.default()
     for _ in range(10):
-        priority = RetryClassifierPriority.run_after(priority)
-    return priority
+        far_after = RetryClassifierPriority.run_after(far_after)
+    adapter = scripted(500, classifiers=[saying(TRANSIENT, priority=far_after)])
+    assert retry_history(send(adapter, "POST")).stop_reason is StopReason.NOT_RESENDABLE
 
 
 def test_a_default_is_moved_by_wrapping_it() -> None:
@@ -183,7 +166,8 @@ def test_a_default_is_moved_by_wrapping_it() -> None:
     assert [vote.classifier for vote in votes][-3:] == ["one", "HttpStatusCodeClassifier", "resend rule"]
 
 
-def _done(outcome: Outcome) -> RetryAction | None:
+@classifier(sees_successes=True)
+def polling(outcome: Outcome) -> RetryAction | None:
     if outcome.status == 200 and outcome.response.content == b"pending":
         return RetryAction.retryable_error_with_explicit_delay(TRANSIENT.reason.kind, 3)
     return None
@@ -193,15 +177,10 @@ def _done(outcome: Outcome) -> RetryAction | None:
 @pytest.mark.parametrize("foreign", [False, True])
 def test_a_success_is_retried_where_a_classifier_asks_to_see_it(per_operation: bool, foreign: bool) -> None:
     """Polling: the verdict on a 2xx leads to another attempt, and the last one is recorded as a success."""
-    polling = classifier(_done, sees_successes=True)
-    script = [Reply(200, body=b"pending"), Reply(200, body=b"done")]
     options: dict[str, Any] = {"strategy": Guide()} if foreign else {}
-    if per_operation:
-        adapter = scripted(*script, **options)
-        with retry_options(classifiers=[polling]):
-            response = send(adapter)
-    else:
-        adapter = scripted(*script, **options, classifiers=[polling])
+    always, here = ((), [polling]) if per_operation else ([polling], None)
+    adapter = scripted(Reply(200, body=b"pending"), Reply(200, body=b"done"), classifiers=always, **options)
+    with retry_options(classifiers=here):
         response = send(adapter)
     assert response.content == b"done"
     assert retry_history(response).stop_reason is StopReason.SUCCESS
@@ -235,13 +214,9 @@ NAMES = [
 
 
 def test_the_set_is_in_the_order_of_the_contract() -> None:
-    """The defaults go from the widest net to the narrowest; a model's has its place among them."""
+    """The defaults go from the widest net to the narrowest, with the config's statuses; a model's has its place."""
     assert [item.name for item in default_classifiers()] == [name for name in NAMES if "Smithy" not in name]
     full = sorted([SmithyModelClassifier([]), *default_classifiers()], key=PLACE)
     assert [item.name for item in full] == NAMES
-
-
-def test_the_set_is_made_as_the_config_wants_it() -> None:
-    """The built-in classifiers have the config's statuses."""
-    items = {item.name: item for item in default_classifiers(RetryConfig(retry_status_codes=[418]))}
-    assert items["HttpStatusCodeClassifier"].codes == {418}
+    statuses, *_ = default_classifiers(RetryConfig(retry_status_codes=[418]))
+    assert statuses.codes == {418}

@@ -78,15 +78,10 @@ def test_no_body_is_parsed_that_need_not_be(outcome: Outcome, monkeypatch: pytes
 @pytest.mark.parametrize(
     "body",
     [
-        b'{"THROTTLED"',
-        b"[" * 60_000 + b'"THROTTLED"',
-        b'"THROTTLED"',
-        b'["THROTTLED"]',
-        b'{"errors": ["THROTTLED"]}',
-        b'{"errors": null, "a": "THROTTLED"}',
+        *(b'{"THROTTLED"', b'"THROTTLED"', b'["THROTTLED"]', b"\xffTHROTTLED", b"[" * 60_000 + b'"THROTTLED"'),
+        *(b'{"errors": ["THROTTLED"]}', b'{"errors": null, "a": "THROTTLED"}'),
         b'{"errors": [{"extensions": {}}], "a": "THROTTLED"}',
         b'{"errors": [], "a": "THROTTLED", "n": ' + b"9" * 5000 + b"}",
-        b"\xffTHROTTLED",
     ],
 )
 def test_a_body_of_another_shape_is_no_error(body: bytes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -22,6 +23,7 @@ from tests.support import scripted, send
 from tests.unit.classifiers.test_http_status import outcome_of
 
 NOTHING = RetryAction.no_action_indicated()
+FORBIDDEN = RetryForbidden("Info says that a retry is not safe")
 
 
 class Info(Exception):
@@ -52,35 +54,6 @@ def indicated(kind: ErrorKind, after: float | None = None, *, safe: bool = True,
     return RetryAction.retry_indicated(RetryReason(kind, after, source, not_applied=safe, timeout=timeout))
 
 
-@pytest.mark.parametrize(
-    ("error", "expected"),
-    [
-        (Info(True), indicated(ErrorKind.TRANSIENT)),
-        (Info(True, 2), indicated(ErrorKind.TRANSIENT, 2.0)),
-        (Info(True, 0), indicated(ErrorKind.TRANSIENT, 0.0)),
-        (Info(True, throttling=True), indicated(ErrorKind.THROTTLING)),
-        (Info(True, timeout=True), indicated(ErrorKind.TRANSIENT, timeout=True)),
-        (Info(True, -1), indicated(ErrorKind.TRANSIENT)),
-        (Info(True, float("inf")), indicated(ErrorKind.TRANSIENT)),
-        (Info(True, float("nan")), indicated(ErrorKind.TRANSIENT)),
-        (Info(True, "soon"), indicated(ErrorKind.TRANSIENT)),
-        (Info(None), NOTHING),
-        (Info(None, throttling=True), NOTHING),
-        (Info(None, fault="client"), NOTHING),
-        (Info(None, 3, fault="server"), indicated(ErrorKind.SERVER, 3.0, safe=False)),
-        (Info(True, fault="client"), indicated(ErrorKind.TRANSIENT)),
-        (Faulty("server"), indicated(ErrorKind.SERVER, safe=False)),
-        (Faulty("client"), NOTHING),
-        (Faulty(None), NOTHING),
-        (RuntimeError(), NOTHING),
-        (None, NOTHING),
-    ],
-)
-def test_what_an_error_says_of_itself(error: Any, expected: RetryAction) -> None:
-    """Safe is a retry, None is no opinion unless the server is at fault; only a sensible number is a floor."""
-    assert ModeledAsRetryableClassifier().classify_retry(Outcome(error=error), NOTHING) == expected
-
-
 class Bare(Exception, ErrorRetryInfo):
     """Derives from the protocol and sets what differs."""
 
@@ -101,24 +74,41 @@ class Safe(Exception):
     is_retry_safe = True
 
 
+FLOORS = [
+    *((2, 2.0), (0, 0.0), (Decimal("1.5"), 1.5), (Fraction(3, 2), 1.5), (timedelta(minutes=2), 120.0)),
+    *(("7", 7.0), (" 0.5 ", 0.5), (10**400, 1e15)),
+]
+NO_FLOORS = [-1, math.inf, math.nan, "soon", "nan", "-1", True, 1j, Decimal("nan"), timedelta(seconds=-1), [1]]
+
+
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
+        (Info(True), indicated(ErrorKind.TRANSIENT)),
+        *((Info(True, after), indicated(ErrorKind.TRANSIENT, floor)) for after, floor in FLOORS),
+        *((Info(True, after), indicated(ErrorKind.TRANSIENT)) for after in NO_FLOORS),
+        (Info(True, throttling=True), indicated(ErrorKind.THROTTLING)),
+        (Info(True, timeout=True), indicated(ErrorKind.TRANSIENT, timeout=True)),
+        *((error, NOTHING) for error in (Info(None), Info(None, throttling=True), Info(None, fault="client"))),
+        (Info(None, 3, fault="server"), indicated(ErrorKind.SERVER, 3.0, safe=False)),
+        (Info(True, fault="client"), indicated(ErrorKind.TRANSIENT)),
+        *((Info(False, fault=fault), FORBIDDEN) for fault in (None, "server", "client")),
+        (Faulty("server"), indicated(ErrorKind.SERVER, safe=False)),
+        *((error, NOTHING) for error in (Faulty("client"), Faulty(None), RuntimeError(), None)),
         (Bare(), indicated(ErrorKind.TRANSIENT)),
         (Older(), indicated(ErrorKind.THROTTLING, 2.0)),
         (Safe(), indicated(ErrorKind.TRANSIENT)),
-        (Info(True, 10**400), indicated(ErrorKind.TRANSIENT, 1e15)),
     ],
 )
-def test_what_an_error_leaves_unsaid_has_its_default(error: Any, expected: RetryAction) -> None:
-    """An error need not have every attribute to be judged; a number past all sense is just a very large one."""
+def test_what_an_error_says_of_itself(error: Any, expected: RetryAction) -> None:
+    """Safe is a retry, unsafe forbids one, None is no opinion but for a server's fault; only seconds are a floor."""
     assert ModeledAsRetryableClassifier().classify_retry(Outcome(error=error), NOTHING) == expected
-    assert (None, None, False, False) == (
-        ErrorRetryInfo.is_retry_safe,
-        ErrorRetryInfo.retry_after,
-        ErrorRetryInfo.is_throttling_error,
-        ErrorRetryInfo.is_timeout_error,
-    )
+
+
+def test_what_an_error_leaves_unsaid_has_its_default() -> None:
+    """The protocol's own attributes are those defaults."""
+    names = ("is_retry_safe", "retry_after", "is_throttling_error", "is_timeout_error")
+    assert [None, None, False, False] == [getattr(ErrorRetryInfo, name) for name in names]
 
 
 def test_the_error_parser_makes_an_error_from_a_response() -> None:
@@ -154,39 +144,6 @@ def test_a_post_is_sent_again_only_where_the_modelled_error_says_safe(error: Any
     """Contract 4.2: safe=True means that the server did not act on it."""
     adapter = scripted(*statuses, classifiers=[ModeledAsRetryableClassifier(lambda response: error)])
     assert send(adapter, "POST").status_code == statuses[-1]
-
-
-@pytest.mark.parametrize(
-    ("after", "floor"),
-    [
-        (Decimal("1.5"), 1.5),
-        (Fraction(3, 2), 1.5),
-        (timedelta(minutes=2), 120.0),
-        ("7", 7.0),
-        (" 0.5 ", 0.5),
-        (10**400, 1e15),
-        ("soon", None),
-        ("nan", None),
-        ("-1", None),
-        (True, None),
-        (1j, None),
-        (Decimal("nan"), None),
-        (timedelta(seconds=-1), None),
-        ([1], None),
-    ],
-)
-def test_a_floor_may_be_any_number_of_seconds(after: object, floor: float | None) -> None:
-    """A floor may be a text or a timedelta; a value that is not a number of seconds means no floor."""
-    assert indicated(ErrorKind.TRANSIENT, floor) == ModeledAsRetryableClassifier().classify_retry(
-        Outcome(error=Info(True, after)), NOTHING
-    )
-
-
-@pytest.mark.parametrize("fault", [None, "server", "client"])
-def test_an_error_that_is_not_safe_forbids(fault: Any) -> None:
-    """The classifier forbids a retry with every ``fault``: the server's, the client's or unknown."""
-    verdict = ModeledAsRetryableClassifier().classify_retry(Outcome(error=Info(False, fault=fault)), NOTHING)
-    assert verdict == RetryForbidden("Info says that a retry is not safe")
 
 
 def test_a_parser_that_returns_no_exception_is_a_bug() -> None:

@@ -28,12 +28,8 @@ PAGE = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(PAGE)
 WRAPPED = PAGE.wrapped()
 FAULTS = {
-    "proxy that speaks no TLS",
-    "proxy with an untrusted certificate",
-    "untrusted certificate",
-    "certificate of another host",
-    "TLS handshake refused",
-    "CA bundle not found",
+    *("proxy that speaks no TLS", "proxy with an untrusted certificate", "untrusted certificate"),
+    *("certificate of another host", "TLS handshake refused", "CA bundle not found"),
     "request header with a line break",
 }
 TIMEOUTS = {"connect timeout", "read timeout before the head", "read timeout within the body"}
@@ -57,38 +53,41 @@ def test_as_requests_raises_it(name: str) -> None:
     assert never_left(error) is (name == "no free connection in the pool")
 
 
-@pytest.mark.parametrize(
-    ("reason", "transient"),
-    [
-        ("UNEXPECTED_EOF_WHILE_READING", True),
-        ("DECRYPTION_FAILED_OR_BAD_RECORD_MAC", True),
-        ("SSLV3_ALERT_BAD_RECORD_MAC", True),
-        ("TLSV1_ALERT_INTERNAL_ERROR", True),
-        ("WRONG_VERSION_NUMBER", False),
-        ("SSLV3_ALERT_HANDSHAKE_FAILURE", False),
-        ("TLSV1_ALERT_UNKNOWN_CA", False),
-    ],
-)
-def test_tls_errors_by_their_reason(reason: str, transient: bool) -> None:
-    """Damage and a far end in trouble pass; a disagreement does not."""
-    assert is_transient(tls(reason)) is transient
-    assert is_request_fault(tls(reason)) is not transient
-
-
-@pytest.mark.parametrize("inner", [ConnectionResetError(104, "reset"), TimeoutError("timed out")])
-def test_a_tls_error_around_a_broken_connection_passes(inner: Exception) -> None:
-    """The cause decides."""
+def around(inner: Exception) -> rex.SSLError:
+    """A TLS error that another error caused."""
     error = rex.SSLError("failed")
     error.__cause__ = inner
-    assert is_transient(error)
+    return error
 
 
-def test_a_proxy_whose_certificate_is_another_hosts_is_a_request_fault() -> None:
-    """urllib3's own class for that is seen inside the wrappers, too."""
-    inner = uex.ProxyError("Unable to connect to proxy", PAGE.CertificateError("hostname 'a' doesn't match 'b'"))
-    error = rex.ProxyError(uex.MaxRetryError(NONE, "/", inner))
-    assert is_request_fault(error)
-    assert not is_transient(error)
+OF_ANOTHER_HOST = uex.ProxyError("Unable to connect to proxy", PAGE.CertificateError("hostname 'a' doesn't match 'b'"))
+
+
+@pytest.mark.parametrize(
+    ("error", "transient", "at_fault"),
+    [
+        (tls("UNEXPECTED_EOF_WHILE_READING"), True, False),
+        (tls("DECRYPTION_FAILED_OR_BAD_RECORD_MAC"), True, False),
+        (tls("SSLV3_ALERT_BAD_RECORD_MAC"), True, False),
+        (tls("TLSV1_ALERT_INTERNAL_ERROR"), True, False),
+        (tls("WRONG_VERSION_NUMBER"), False, True),
+        (tls("SSLV3_ALERT_HANDSHAKE_FAILURE"), False, True),
+        (tls("TLSV1_ALERT_UNKNOWN_CA"), False, True),
+        (around(ConnectionResetError(104, "reset")), True, False),
+        (around(TimeoutError("timed out")), True, False),
+        (rex.ProxyError(uex.MaxRetryError(NONE, "/", OF_ANOTHER_HOST)), False, True),
+        (uex.MaxRetryError(NONE, "/", uex.NewConnectionError(NONE, "refused")), True, False),
+        (uex.MaxRetryError(NONE, "/", uex.ResponseError("too many 500 error responses")), False, False),
+        (uex.MaxRetryError(NONE, "/"), False, False),
+        (rex.InvalidHeader("bad"), False, True),
+        (rex.InvalidHeader(uex.InvalidHeader("two lengths")), True, False),
+        (rex.ConnectionError(uex.ProtocolError("aborted", http.client.InvalidURL("control characters"))), False, True),
+    ],
+    ids=repr,
+)
+def test_the_cause_decides(error: Exception, transient: bool, at_fault: bool) -> None:
+    """Damage and a far end in trouble pass, a disagreement and the request's own fault do not, in whatever wrapper."""
+    assert (transient, at_fault) == (is_transient(error), is_request_fault(error))
 
 
 def test_a_pool_that_was_empty_for_somebody_else_says_nothing() -> None:
@@ -96,27 +95,6 @@ def test_a_pool_that_was_empty_for_somebody_else_says_nothing() -> None:
     theirs = rex.ConnectionError(uex.EmptyPoolError(NONE, "full"))
     assert never_left(theirs)
     assert not never_left(rex.ConnectionError(uex.ProtocolError("Connection aborted.", theirs)))
-
-
-def test_the_wrapper_of_urllib3_alone_is_judged_by_what_it_wraps() -> None:
-    """A strategy that is driven around urllib3 meets its ``MaxRetryError``, which is judged by its reason."""
-    assert is_transient(uex.MaxRetryError(NONE, "/", uex.NewConnectionError(NONE, "refused")))
-    assert not is_transient(uex.MaxRetryError(NONE, "/", uex.ResponseError("too many 500 error responses")))
-    assert not is_transient(uex.MaxRetryError(NONE, "/"))
-
-
-def test_an_invalid_header_is_the_far_ends_fault_only_if_urllib3_found_it() -> None:
-    """An invalid header that urllib3 found is one of the response."""
-    assert is_request_fault(rex.InvalidHeader("bad"))
-    assert is_transient(rex.InvalidHeader(uex.InvalidHeader("two lengths")))
-    assert not is_transient(rex.InvalidHeader("bad"))
-
-
-def test_an_invalid_url_inside_a_connection_error_is_the_requests_fault() -> None:
-    """http.client found it before anything was sent."""
-    error = rex.ConnectionError(uex.ProtocolError("aborted", http.client.InvalidURL("control characters")))
-    assert is_request_fault(error)
-    assert not is_transient(error)
 
 
 def test_causes_are_found_by_structure_and_bounded() -> None:

@@ -14,6 +14,11 @@ def ast_of(shapes):
     return Ast(Node({"smithy": "2.0", "shapes": shapes}, "api.json"))
 
 
+def shape(*mixins, kind="structure", **more):
+    """A shape with its mixins, by their names."""
+    return {"type": kind, "mixins": [{"target": f"t#{name}"} for name in mixins], **more}
+
+
 @pytest.mark.parametrize(
     ("read", "value", "expected"),
     [
@@ -63,71 +68,43 @@ def test_mixins_give_traits_and_members():
     """A shape has its mixins' traits and members, a later one and its own replacing an earlier one's."""
     ast = ast_of(
         {
-            "t#A": {
-                "type": "structure",
-                "traits": {"x#a": 1, "x#b": 1},
-                "members": {"m": {"traits": {"x#t": 1}}},
-            },
-            "t#B": {"type": "structure", "traits": {"x#b": 2}, "mixins": [{"target": "t#A"}]},
-            "t#C": {
-                "type": "structure",
-                "traits": {"x#c": 3},
-                "mixins": [{"target": "t#A"}, {"target": "t#B"}],
-                "members": {"n": {}},
-            },
+            "t#A": shape(traits={"x#a": 1, "x#b": 1}, members={"m": {"traits": {"x#t": 1}}}),
+            "t#B": shape("A", traits={"x#b": 2}),
+            "t#C": shape("A", "B", traits={"x#c": 3}, members={"n": {}}),
             "t#C$m": {"type": "apply", "traits": {"x#applied": 4}},
         }
     )
     assert ast.lineage("t#C") == ("t#A", "t#B", "t#C")
     assert {key: node.value for key, node in ast.traits("t#C").items()} == {"x#a": 1, "x#b": 2, "x#c": 3}
-    assert {key: sorted(traits) for key, traits in ast.members("t#C").items()} == {
-        "m": ["x#applied", "x#t"],
-        "n": [],
-    }
+    members = {key: sorted(traits) for key, traits in ast.members("t#C").items()}
+    assert members == {"m": ["x#applied", "x#t"], "n": []}
 
 
 def test_local_traits_stay_with_the_mixin():
     """A mixin's own @mixin trait and those that it calls local are not given on."""
     traits = {"smithy.api#mixin": {"localTraits": ["x#local", "x#absent"]}, "x#local": 1, "x#given": 2}
-    ast = ast_of(
-        {
-            "t#A": {"type": "structure", "traits": traits},
-            "t#B": {"type": "structure", "mixins": [{"target": "t#A"}]},
-        }
-    )
-    assert list(ast.traits("t#B")) == ["x#given"]
-    assert list(ast.traits("t#A")) == list(traits)
+    ast = ast_of({"t#A": shape(traits=traits), "t#B": shape("A")})
+    assert (list(traits), ["x#given"]) == (list(ast.traits("t#A")), list(ast.traits("t#B")))
 
 
 def test_a_circle_of_mixins_is_refused():
     """A mixin that leads back to its shape is an error, not endless."""
-    ast = ast_of(
-        {
-            "t#A": {"type": "structure", "mixins": [{"target": "t#B"}]},
-            "t#B": {"type": "structure", "mixins": [{"target": "t#A"}]},
-        }
-    )
     with pytest.raises(SmithyModelError, match=r"at /shapes/t#B/mixins/0: expected a mixin that does not lead back"):
-        ast.lineage("t#A")
+        ast_of({"t#A": shape("B"), "t#B": shape("A")}).lineage("t#A")
 
 
 def test_a_mixin_is_followed_once():
     """Mixins that are reached in a billion ways cost no more than their number."""
-    shapes = {"t#30a": {"type": "structure"}, "t#30b": {"type": "structure"}}
+    shapes = {"t#30a": shape(), "t#30b": shape()}
     for level in range(30):
-        mixins = [{"target": f"t#{level + 1}{side}"} for side in "ab"]
-        shapes.update({f"t#{level}{side}": {"type": "structure", "mixins": mixins} for side in "ab"})
+        shapes.update({f"t#{level}{side}": shape(f"{level + 1}a", f"{level + 1}b") for side in "ab"})
     assert len(ast_of(shapes).lineage("t#0a")) == 61
 
 
 def test_references_of_mixins_count():
     """The list of a service is its mixins' and its own."""
-    ast = ast_of(
-        {
-            "t#M": {"type": "service", "operations": [{"target": "t#A"}]},
-            "t#S": {"type": "service", "operations": [{"target": "t#B"}], "mixins": [{"target": "t#M"}]},
-        }
-    )
+    mixin = shape(kind="service", operations=[{"target": "t#A"}])
+    ast = ast_of({"t#M": mixin, "t#S": shape("M", kind="service", operations=[{"target": "t#B"}])})
     assert [node.target() for node in ast.references("t#S", "operations")] == ["t#A", "t#B"]
     assert list(ast.references("t#S", "resources")) == []
 
@@ -141,29 +118,18 @@ def test_a_reference_has_to_lead_somewhere(target):
 
 
 @pytest.mark.parametrize(
-    ("place", "expected"),
+    ("by_position", "by_name", "shown"),
     [
-        ("/shapes/a~1b", "api.json: at /shapes/a~1b: expected an object"),
-        ("", "api.json: expected an object"),
+        (("api.json", "/shapes/a~1b", "expected an object"), {}, "api.json: at /shapes/a~1b: expected an object"),
+        ((), {"source": "api.json", "place": "", "problem": "expected"}, "api.json: expected"),
     ],
 )
-def test_it_says_where(place, expected):
-    """The message names the file, the place and what was expected; a file as a whole has no place."""
-    assert str(SmithyModelError("api.json", place, "expected an object")) == expected
-
-
-@pytest.mark.parametrize(
-    ("by_position", "by_name"),
-    [
-        (("api.json", "/shapes", "expected an object"), {}),
-        ((), {"source": "api.json", "place": "/shapes", "problem": "expected an object"}),
-    ],
-)
-def test_it_survives_pickling(by_position, by_name):
-    """A pickled error keeps its parts, so that it can cross a process pool, however it was made."""
+def test_an_error_says_where_and_survives_pickling(by_position, by_name, shown):
+    """File, place, if it has one, and what was expected; it can cross a process pool, however it was made."""
+    parts = by_position or tuple(by_name.values())
     error = pickle.loads(pickle.dumps(SmithyModelError(*by_position, **by_name)))
-    assert (error.source, error.place, error.problem) == ("api.json", "/shapes", "expected an object")
-    assert repr(error) == "SmithyModelError('api.json', '/shapes', 'expected an object')"
+    assert (error.source, error.place, error.problem) == parts
+    assert (str(error), repr(error)) == (shown, f"SmithyModelError{parts!r}")
     assert isinstance(error, ValueError)
 
 

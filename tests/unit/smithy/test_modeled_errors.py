@@ -22,29 +22,21 @@ def errors_of(*shapes):
 @pytest.mark.parametrize(
     ("shape", "expected"),
     [
-        (error("E"), ModeledError("E", "t#E", "client", None, False, False)),
-        (error("E", "server", httpError=503), ModeledError("E", "t#E", "server", 503, False, False)),
-        (error("E", retryable={}), ModeledError("E", "t#E", "client", None, True, False)),
-        (error("E", retryable=True), ModeledError("E", "t#E", "client", None, True, False)),
-        (error("E", retryable={"throttling": False}), ModeledError("E", "t#E", "client", None, True, False)),
-        (
-            error("E", httpError=429, retryable={"throttling": True}),
-            ModeledError("E", "t#E", "client", 429, True, True),
-        ),
+        (error("E"), ("client", None, False, False)),
+        (error("E", "server", httpError=503), ("server", 503, False, False)),
+        (error("E", retryable={}), ("client", None, True, False)),
+        (error("E", retryable=True), ("client", None, True, False)),
+        (error("E", retryable={"throttling": False}), ("client", None, True, False)),
+        (error("E", httpError=429, retryable={"throttling": True}), ("client", 429, True, True)),
     ],
 )
 def test_the_traits_are_read(shape, expected):
     """An error's fault, status and retry traits are as the model has them."""
-    assert dict(errors_of(shape)) == {"E": expected}
+    assert dict(errors_of(shape)) == {"E": ModeledError("E", "t#E", *expected)}
 
 
-def test_a_query_error_has_two_names():
-    """An error with @awsQueryError is found by its code and by its name."""
-    query = {"code": "Sender.E", "httpResponseCode": 418}
-    found = errors_of(error("E"), error("F", **{"aws.protocols__awsQueryError": query}))
-    assert set(found) == {"E", "F", "Sender.E"}
-    assert found["F"] is found["Sender.E"]
-    assert found["F"].http_status == 418
+def query_error(name="E", **trait):
+    return error(name, **{"aws.protocols__awsQueryError": trait})
 
 
 @pytest.mark.parametrize(
@@ -52,16 +44,11 @@ def test_a_query_error_has_two_names():
     [
         (error("E", "both"), "smithy.api#error"),
         (error("E", httpError="404"), "smithy.api#httpError"),
-        (error("E", retryable=None), "smithy.api#retryable"),
-        (error("E", retryable=False), "smithy.api#retryable"),
-        (error("E", retryable=[]), "smithy.api#retryable"),
+        *((error("E", retryable=value), "smithy.api#retryable") for value in (None, False, [])),
         (error("E", retryable={"throttling": 1}), "smithy.api#retryable/throttling"),
-        (error("E", **{"aws.protocols__awsQueryError": {}}), "aws.protocols#awsQueryError"),
-        (error("E", **{"aws.protocols__awsQueryError": {"code": "E"}}), "aws.protocols#awsQueryError"),
-        (
-            error("E", **{"aws.protocols__awsQueryError": {"httpResponseCode": 4, "code": 1}}),
-            "aws.protocols#awsQueryError/code",
-        ),
+        (query_error(), "aws.protocols#awsQueryError"),
+        (query_error(code="E"), "aws.protocols#awsQueryError"),
+        (query_error(httpResponseCode=4, code=1), "aws.protocols#awsQueryError/code"),
     ],
 )
 def test_a_broken_trait_is_named(shape, place):
@@ -69,6 +56,14 @@ def test_a_broken_trait_is_named(shape, place):
     with pytest.raises(SmithyModelError) as caught:
         errors_of(shape)
     assert caught.value.place == f"/shapes/t#E/traits/{place}"
+
+
+def test_a_query_error_has_two_names():
+    """An error with @awsQueryError is found by its code and by its name."""
+    found = errors_of(error("E"), query_error("F", code="Sender.E", httpResponseCode=418))
+    assert set(found) == {"E", "F", "Sender.E"}
+    assert found["F"] is found["Sender.E"]
+    assert found["F"].http_status == 418
 
 
 NO = RetryAction.no_action_indicated()
@@ -92,29 +87,21 @@ MODEL = SmithyModel.from_dict(
 
 
 @pytest.mark.parametrize(
-    ("code", "status", "expected"),
+    ("code", "statuses", "expected"),
     [
-        ("Busy", 500, TRANSIENT),
-        ("Busy", None, TRANSIENT),
-        ("Busy", 200, TRANSIENT),
-        ("Slow", 429, THROTTLING),
-        ("com.example#Slow:http://x.example/#y", 400, THROTTLING),
-        ("Missing", 404, NO),
-        ("busy", 500, NO),
-        ("Unknown", 500, NO),
-        ("", 500, NO),
-        (None, 500, NO),
-        (None, 429, NO),
-        ("Twice", 500, TRANSIENT),
-        ("Twice", 400, NO),
-        ("Twice", 418, NO),
-        ("Twice", None, NO),
-        ("Alike", 418, TRANSIENT),
+        ("Busy", [500, None, 200], TRANSIENT),
+        ("Slow", [429], THROTTLING),
+        ("com.example#Slow:http://x.example/#y", [400], THROTTLING),
+        ("Missing", [404], NO),
+        *((code, [500, 429], NO) for code in ("busy", "Unknown", "", None)),
+        ("Twice", [500], TRANSIENT),
+        ("Twice", [400, 418, None], NO),
+        ("Alike", [418], TRANSIENT),
     ],
 )
-def test_the_verdict_of_a_model(code, status, expected):
+def test_the_verdict_of_a_model(code, statuses, expected):
     """A retryable error is retried, any other is no opinion; a status decides between namesakes only."""
-    assert MODEL.verdict_for(code, status) == expected
+    assert [expected] * len(statuses) == [MODEL.verdict_for(code, status) for status in statuses]
 
 
 @pytest.mark.parametrize(

@@ -9,24 +9,16 @@ from .asts import HERE, operation, service
 WEATHER = SmithyModel.load(HERE / "models" / "weather.json")
 
 
-def read(*, http=None, traits=None, members=None):
-    return SmithyModel.from_dict(service(operation("Op", http=http, traits=traits, members=members))).operations["Op"]
+def read(traits):
+    return SmithyModel.from_dict(service(operation("Op", traits=traits))).operations["Op"]
 
 
 def test_only_bound_operations_count():
     """The operations are those of the service, its resources and theirs, by whatever way they are bound."""
-    assert sorted(WEATHER.operations) == [
-        "AppendPhoto",
-        "CreateCity",
-        "DeletePhoto",
-        "GetCity",
-        "ImportCities",
-        "ListPhotos",
-        "PutPhoto",
-        "SearchCities",
-        "TagCity",
-        "WaitForStorm",
-    ]
+    names = (
+        "AppendPhoto CreateCity DeletePhoto GetCity ImportCities ListPhotos PutPhoto SearchCities TagCity WaitForStorm"
+    )
+    assert sorted(WEATHER.operations) == names.split()
 
 
 @pytest.mark.parametrize(
@@ -36,33 +28,28 @@ def test_only_bound_operations_count():
 def test_a_host_prefix_is_read(prefix, expected):
     """A host prefix is taken in lower case; one with labels is not known."""
     traits = {} if prefix is None else {"smithy.api#endpoint": {"hostPrefix": prefix}}
-    assert read(traits=traits).host_prefix == expected
+    assert read(traits).host_prefix == expected
+
+
+METHOD_AND_URI = 'expected an object with "method" and "uri"'
 
 
 @pytest.mark.parametrize(
-    ("traits", "place", "expected"),
+    ("trait", "value", "place", "expected"),
     [
-        ({"smithy.api#readonly": None}, "smithy.api#readonly", "expected an object, found null"),
-        (
-            {"smithy.api#http": {"method": "GET"}},
-            "smithy.api#http",
-            'expected an object with "method" and "uri"',
-        ),
-        ({"smithy.api#http": {"uri": "/"}}, "smithy.api#http", 'expected an object with "method" and "uri"'),
-        ({"smithy.api#http": {"method": 1, "uri": "/"}}, "smithy.api#http/method", "expected a string"),
-        (
-            {"smithy.api#http": {"method": "GET", "uri": "x"}},
-            "smithy.api#http/uri",
-            "expected a URI pattern that",
-        ),
-        ({"smithy.api#endpoint": {}}, "smithy.api#endpoint", 'expected an object with "hostPrefix"'),
+        ("readonly", None, "", "expected an object, found null"),
+        ("http", {"method": "GET"}, "", METHOD_AND_URI),
+        ("http", {"uri": "/"}, "", METHOD_AND_URI),
+        ("http", {"method": 1, "uri": "/"}, "/method", "expected a string"),
+        ("http", {"method": "GET", "uri": "x"}, "/uri", "expected a URI pattern that"),
+        ("endpoint", {}, "", 'expected an object with "hostPrefix"'),
     ],
 )
-def test_a_broken_trait_is_named(traits, place, expected):
+def test_a_broken_trait_is_named(trait, value, place, expected):
     """A trait with a value that it cannot have is an error at the trait."""
     with pytest.raises(SmithyModelError) as caught:
-        read(traits=traits)
-    assert caught.value.place == f"/shapes/t#Op/traits/{place}"
+        read({f"smithy.api#{trait}": value})
+    assert caught.value.place == f"/shapes/t#Op/traits/smithy.api#{trait}{place}"
     assert caught.value.problem.startswith(expected)
 
 
@@ -97,10 +84,6 @@ def test_an_input_has_to_be_a_structure(target, broken):
 def test_resources_in_a_circle_end():
     """Resources that contain each other are read once each."""
     model = service(operation("Op"), resources=[{"target": "t#A"}])
-    model["shapes"]["t#A"] = {
-        "type": "resource",
-        "resources": [{"target": "t#B"}],
-        "read": {"target": "t#Op"},
-    }
+    model["shapes"]["t#A"] = {"type": "resource", "resources": [{"target": "t#B"}], "read": {"target": "t#Op"}}
     model["shapes"]["t#B"] = {"type": "resource", "resources": [{"target": "t#A"}]}
     assert list(SmithyModel.from_dict(model).operations) == ["Op"]

@@ -48,18 +48,25 @@ def throttled_at(rate: float, clock: FakeClock, **numbers: float) -> ClientRateL
     return limiter
 
 
+SHOWN = {
+    "measured_rate": "measured_tx_rate",
+    "fill_rate": "new_token_bucket_rate",
+    "capacity": "derived_botocore_capacity",
+    "max_capacity": "derived_botocore_max_capacity",
+}
+
+
 @pytest.mark.parametrize("looks", [True, False])
 def test_the_published_end_to_end_rows(limiter, clock, looks):
     """Rate, capacity and maximum after each response; looking in between changes nothing."""
-    for case in VECTORS["end_to_end"]["cases"]:
+    cases = VECTORS["end_to_end"]["cases"]
+    for case in cases:
         clock.advance(case["timestamp"] - clock.now())
         limiter.record_response(throttled=False)
-        if looks or case is VECTORS["end_to_end"]["cases"][-1]:
+        if looks or case is cases[-1]:
             view = limiter.snapshot()
-            assert view.measured_rate == pytest.approx(case["measured_tx_rate"], abs=5e-7)
-            assert view.fill_rate == pytest.approx(case["new_token_bucket_rate"], abs=5e-7)
-            assert view.capacity == pytest.approx(case["derived_botocore_capacity"], abs=5e-7)
-            assert view.max_capacity == pytest.approx(case["derived_botocore_max_capacity"], abs=5e-7)
+            found = {name: getattr(view, name) for name in SHOWN}
+            assert found == pytest.approx({name: case[key] for name, key in SHOWN.items()}, abs=5e-7)
             assert not view.enabled
 
 
@@ -111,23 +118,23 @@ def test_a_wait_too_small_to_move_the_clock_is_granted():
 def test_fail_recover_fail_again(clock):
     """The whole story twice in one limiter: it slows down, comes back to the old rate, and slows down again."""
     limiter = throttled_at(20, clock)
+
+    def succeed() -> None:
+        wait = limiter.try_acquire()
+        if wait is None:
+            limiter.record_response(throttled=False)
+        else:
+            wait.rest(clock)
+
     for _ in range(2):
         slowed = limiter.snapshot()
         assert slowed.fill_rate == pytest.approx(0.7 * slowed.last_max_rate)
         began = clock.now()
         while limiter.snapshot().fill_rate <= slowed.last_max_rate:
-            wait = limiter.try_acquire()
-            if wait is None:
-                limiter.record_response(throttled=False)
-            else:
-                wait.rest(clock)
+            succeed()
             assert clock.now() - began < 30, "it never recovers"
         for _ in range(200):
-            wait = limiter.try_acquire()
-            if wait is None:
-                limiter.record_response(throttled=False)
-            else:
-                wait.rest(clock)
+            succeed()
         limiter.record_response(throttled=True)
 
 
@@ -260,61 +267,51 @@ def test_capacity_stays_between_nothing_and_its_maximum(steps):
 
 
 SUCCESS, BETAS = adaptive_vectors()["cubic"]
-GIVEN = SUCCESS["given"]
 RATES = st.floats(0.5, 10_000)
 
 
 @pytest.mark.parametrize("case", SUCCESS["cases"], ids=lambda case: f"at {case['timestamp']}")
 def test_the_rate_after_successes_is_the_published_one(case):
     """The rate agrees with each row of the published table."""
-    rate = rate_after_success(
-        case["timestamp"], last_max_rate=GIVEN["last_max_rate"], last_throttle=GIVEN["last_throttle_time"]
-    )
-    assert rate == pytest.approx(case["calculated_rate"], rel=1e-9)
+    given = {
+        "last_max_rate": SUCCESS["given"]["last_max_rate"],
+        "last_throttle": SUCCESS["given"]["last_throttle_time"],
+    }
+    assert rate_after_success(case["timestamp"], **given) == pytest.approx(case["calculated_rate"], rel=1e-9)
 
 
 def test_the_time_to_recover_is_the_published_one():
     """K of 10 and of 8 per second."""
-    first, second, _ = BETAS["rows"]
-    assert recovery_time(first["w_max"]) == pytest.approx(first["k"])
-    assert recovery_time(second["w_max"]) == pytest.approx(second["k"])
+    assert all(recovery_time(row["w_max"]) == pytest.approx(row["k"]) for row in BETAS["rows"][:2])
 
 
 @given(RATES, st.floats(0, 100), st.floats(0, 100))
 def test_the_curve_never_falls(rate, one, other):
     """The rate never falls with time."""
-    early, late = sorted((one, other))
-    assert rate_after_success(early, last_max_rate=rate, last_throttle=0.0) <= rate_after_success(
-        late, last_max_rate=rate, last_throttle=0.0
-    )
+    early, late = (rate_after_success(at, last_max_rate=rate, last_throttle=0.0) for at in sorted((one, other)))
+    assert early <= late
 
 
 ROWS = adaptive_vectors()["rate_clocker"]
 
 
-def test_one_response_in_the_first_second_measures_the_smoothed_rate():
-    """The first time is that of the clocker's making."""
-    made, response = ROWS[0]["times"]
-    assert RateClocker(made).record(response) == pytest.approx(ROWS[0]["measured"])
-
-
-def test_nothing_is_measured_before_the_first_interval_is_over():
-    """Five responses within half a second measure 0, the sixth at its end measures all six."""
-    clocker = RateClocker(0.0)
-    assert [clocker.record(now) for now in ROWS[1]["times"]] == [ROWS[1]["measured"]] * 5
-    assert clocker.record(ROWS[1]["then"]) == pytest.approx(ROWS[1]["measured_then"])
-
-
-def test_the_interval_and_the_smoothing_are_connected():
-    """Changing either changes the result."""
-    assert RateClocker(0.0, interval=2.0).record(1.0) == 0.0
-    assert RateClocker(0.0, smoothing=0.5).record(1.0) == 0.5
-
-
-def test_it_begins_within_an_interval_of_the_clock():
-    """Made at 10.3 s, its first interval is the one from 10 to 10.5 s."""
-    clocker = RateClocker(10.3)
-    assert [0.0, 1.6] == [clocker.record(10.49), clocker.record(10.5) / 2]
+@pytest.mark.parametrize(
+    ("made", "numbers", "times", "measured"),
+    [
+        (ROWS[0]["times"][0], {}, ROWS[0]["times"][1:], ROWS[0]["measured"]),
+        (0.0, {}, ROWS[1]["times"], ROWS[1]["measured"]),
+        (0.0, {}, [*ROWS[1]["times"], ROWS[1]["then"]], ROWS[1]["measured_then"]),
+        (0.0, {"interval": 2.0}, [1.0], 0.0),
+        (0.0, {"smoothing": 0.5}, [1.0], 0.5),
+        (10.3, {}, [10.49], 0.0),
+        (10.3, {}, [10.49, 10.5], 3.2),
+    ],
+    ids=["one", "five in an interval", "six at its end", "interval", "smoothing", "late", "the clock's interval"],
+)
+def test_the_measured_rate(made, numbers, times, measured):
+    """Nothing before an interval of the clock is over, then all of its responses, smoothed."""
+    clocker = RateClocker(made, **numbers)
+    assert [clocker.record(now) for now in times][-1] == pytest.approx(measured)
 
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=50))
