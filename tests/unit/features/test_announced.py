@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from requests.structures import CaseInsensitiveDict
 
-from requests_smithy_retry import RetryConfig, RetryConfigError
 from requests_smithy_retry.features.rate_limits.announced import (
     DIALECTS,
     Announced,
@@ -19,21 +18,31 @@ from requests_smithy_retry.features.rate_limits.announced import (
 WALL = 1_767_225_600.0
 DATE = "Thu, 01 Jan 2026 00:00:00 GMT"
 
+
+def family(prefix: str, **values: str) -> dict[str, str]:
+    """Headers whose names begin alike."""
+    return {f"{prefix}-{name}".replace("_", "-"): value for name, value in values.items()}
+
+
+X = ("x-ratelimit-reset", "x-ratelimit-remaining")
+PLAIN = ("ratelimit-reset", "ratelimit-remaining")
+REQUESTS = ("x-ratelimit-reset-requests", "x-ratelimit-remaining-requests")
+TOKENS = ("x-ratelimit-reset-tokens", "x-ratelimit-remaining-tokens", False)
+ANTHROPIC = ("anthropic-ratelimit-requests-reset", "anthropic-ratelimit-requests-remaining")
+SHOPIFY = ("x-shopify-shop-api-call-limit",) * 2
+
 RECORDED = {
     "github": (
-        {"X-RateLimit-Limit": "5000", "X-RateLimit-Remaining": "4987", "X-RateLimit-Reset": "1767229200"},
-        [Announced(4987, 3600, 5000, "x-ratelimit-reset", "x-ratelimit-remaining")],
+        family("X-RateLimit", limit="5000", remaining="4987", reset="1767229200"),
+        [Announced(4987, 3600, 5000, *X)],
     ),
     "gitlab": (
-        {"RateLimit-Limit": "2000", "RateLimit-Remaining": "1995", "RateLimit-Reset": "1767225660"},
-        [Announced(1995, 60, 2000, "ratelimit-reset", "ratelimit-remaining")],
+        family("RateLimit", limit="2000", remaining="1995", reset="1767225660"),
+        [Announced(1995, 60, 2000, *PLAIN)],
     ),
     "ietf, version 10": (
         {"RateLimit": '"burst";r=50;t=30, "daily";r=900;t=36000', "RateLimit-Policy": '"burst";q=100;w=60'},
-        [
-            Announced(50, 30, 100, "ratelimit", '"burst"'),
-            Announced(900, 36000, None, "ratelimit", '"daily"'),
-        ],
+        [Announced(50, 30, 100, "ratelimit", '"burst"'), Announced(900, 36000, None, "ratelimit", '"daily"')],
     ),
     "ietf, version 10, bytes": (
         {"RateLimit": "peak;r=0", "RateLimit-Policy": 'peak;q=65535;qu="content-bytes";w=10;pk=:YWJj:'},
@@ -52,75 +61,42 @@ RECORDED = {
         [Announced(50, 5, 100, "ratelimit", "ratelimit")],
     ),
     "ietf, version 3": (
-        {"RateLimit-Limit": "100, 100;w=60", "RateLimit-Remaining": "99", "RateLimit-Reset": "50"},
-        [Announced(99, 50, 100, "ratelimit-reset", "ratelimit-remaining")],
+        family("RateLimit", limit="100, 100;w=60", remaining="99", reset="50"),
+        [Announced(99, 50, 100, *PLAIN)],
     ),
     "discord": (
-        {
-            "X-RateLimit-Limit": "5",
-            "X-RateLimit-Remaining": "0",
-            "X-RateLimit-Reset": "1767225601.250",
-            "X-RateLimit-Reset-After": "1.25",
-        },
+        family("X-RateLimit", limit="5", remaining="0", reset="1767225601.250", reset_after="1.25"),
         [Announced(0, 1.25, 5, "x-ratelimit-reset-after", "x-ratelimit-remaining")],
     ),
-    "reddit": (
-        {"x-ratelimit-remaining": "597.0", "x-ratelimit-used": "3", "x-ratelimit-reset": "284"},
-        [Announced(597, 284, None, "x-ratelimit-reset", "x-ratelimit-remaining")],
-    ),
+    "reddit": (family("x-ratelimit", remaining="597.0", used="3", reset="284"), [Announced(597, 284, None, *X)]),
     "twitter": (
-        {"x-rate-limit-limit": "900", "x-rate-limit-remaining": "0", "x-rate-limit-reset": "1767226500"},
+        family("x-rate-limit", limit="900", remaining="0", reset="1767226500"),
         [Announced(0, 900, 900, "x-rate-limit-reset", "x-rate-limit-remaining")],
     ),
     "openai": (
-        {
-            "x-ratelimit-limit-requests": "60",
-            "x-ratelimit-remaining-requests": "59",
-            "x-ratelimit-reset-requests": "1s",
-            "x-ratelimit-limit-tokens": "150000",
-            "x-ratelimit-remaining-tokens": "149984",
-            "x-ratelimit-reset-tokens": "6m0s",
-        },
-        [
-            Announced(59, 1, 60, "x-ratelimit-reset-requests", "x-ratelimit-remaining-requests"),
-            Announced(149984, 360, 150000, "x-ratelimit-reset-tokens", "x-ratelimit-remaining-tokens", False),
-        ],
+        family("x-ratelimit", limit_requests="60", remaining_requests="59", reset_requests="1s")
+        | family("x-ratelimit", limit_tokens="150000", remaining_tokens="149984", reset_tokens="6m0s"),
+        [Announced(59, 1, 60, *REQUESTS), Announced(149984, 360, 150000, *TOKENS)],
     ),
     "anthropic": (
-        {
-            "anthropic-ratelimit-requests-limit": "50",
-            "anthropic-ratelimit-requests-remaining": "49",
-            "anthropic-ratelimit-requests-reset": "2026-01-01T00:00:01Z",
-        },
-        [Announced(49, 1, 50, "anthropic-ratelimit-requests-reset", "anthropic-ratelimit-requests-remaining")],
+        family("anthropic-ratelimit-requests", limit="50", remaining="49", reset="2026-01-01T00:00:01Z"),
+        [Announced(49, 1, 50, *ANTHROPIC)],
     ),
-    "shopify": (
-        {"X-Shopify-Shop-Api-Call-Limit": "10/40"},
-        [Announced(30, 0.5, None, "x-shopify-shop-api-call-limit", "x-shopify-shop-api-call-limit")],
-    ),
-    "shopify, full": (
-        {"X-Shopify-Shop-Api-Call-Limit": "40/40"},
-        [Announced(0, 0.5, None, "x-shopify-shop-api-call-limit", "x-shopify-shop-api-call-limit")],
-    ),
+    "shopify": ({"X-Shopify-Shop-Api-Call-Limit": "10/40"}, [Announced(30, 0.5, None, *SHOPIFY)]),
+    "shopify, full": ({"X-Shopify-Shop-Api-Call-Limit": "40/40"}, [Announced(0, 0.5, None, *SHOPIFY)]),
     "milliseconds since the epoch": (
-        {"X-RateLimit-Remaining": "3", "X-RateLimit-Reset": "1767225601500"},
-        [Announced(3, 1.5, None, "x-ratelimit-reset", "x-ratelimit-remaining")],
+        family("X-RateLimit", remaining="3", reset="1767225601500"),
+        [Announced(3, 1.5, None, *X)],
     ),
     "a date": (
-        {"X-RateLimit-Remaining": "3", "X-RateLimit-Reset": "Thu, 01 Jan 2026 00:00:30 GMT"},
-        [Announced(3, 30, None, "x-ratelimit-reset", "x-ratelimit-remaining")],
+        family("X-RateLimit", remaining="3", reset="Thu, 01 Jan 2026 00:00:30 GMT"),
+        [Announced(3, 30, None, *X)],
     ),
-    "no reset": (
-        {"X-RateLimit-Remaining": "3"},
-        [Announced(3, None, None, "x-ratelimit-remaining", "x-ratelimit-remaining")],
-    ),
-    "from a cache": (
-        {"X-RateLimit-Remaining": "3", "X-RateLimit-Reset": "30", "Age": "5"},
-        [],
-    ),
+    "no reset": ({"X-RateLimit-Remaining": "3"}, [Announced(3, None, None, X[1], X[1])]),
+    "from a cache": ({**family("X-RateLimit", remaining="3", reset="30"), "Age": "5"}, []),
     "from a cache that has just got it": (
-        {"X-RateLimit-Remaining": "3", "X-RateLimit-Reset": "30", "Age": "0"},
-        [Announced(3, 30, None, "x-ratelimit-reset", "x-ratelimit-remaining")],
+        {**family("X-RateLimit", remaining="3", reset="30"), "Age": "0"},
+        [Announced(3, 30, None, *X)],
     ),
 }
 
@@ -155,29 +131,21 @@ def test_a_moment_is_compared_with_the_clock_of_the_server(
     assert expected == (found.reset if found.reset is None else pytest.approx(found.reset))
 
 
-MALFORMED = [
-    {"X-RateLimit-Remaining": "many"},
-    {"X-RateLimit-Remaining": "-1"},
-    {"X-RateLimit-Remaining": "1, 2"},
-    {"X-RateLimit-Remaining": "1" * 600},
-    {"X-RateLimit-Reset": "soon"},
-    {"RateLimit": "50"},
-    {"RateLimit": '"a";r=x;t=3'},
-    {"RateLimit": '"a";r=1.2.3'},
-    {"RateLimit": "limit=100, remaining=many"},
-    {"RateLimit": '"a";t=3'},
-    {"X-Shopify-Shop-Api-Call-Limit": "32"},
-    {"X-Shopify-Shop-Api-Call-Limit": "x/40"},
-    {"X-Shopify-Shop-Api-Call-Limit": "1/0"},
-    {"x-amzn-RateLimit-Limit": "5"},
-    {},
-]
+MALFORMED = {
+    "X-RateLimit-Remaining": ["many", "-1", "1, 2", "1" * 600],
+    "X-RateLimit-Reset": ["soon"],
+    "RateLimit": ["50", '"a";r=x;t=3', '"a";r=1.2.3', "limit=100, remaining=many", '"a";t=3'],
+    "X-Shopify-Shop-Api-Call-Limit": ["32", "x/40", "1/0"],
+    "x-amzn-RateLimit-Limit": ["5"],
+    "Content-Type": ["text/html"],
+}
 
 
-@pytest.mark.parametrize("headers", MALFORMED, ids=str)
-def test_a_malformed_header_is_passed_over(headers: dict[str, str]) -> None:
+@pytest.mark.parametrize("name", MALFORMED)
+def test_a_malformed_header_is_passed_over(name: str) -> None:
     """A malformed header announces nothing and raises nothing."""
-    assert () == announced_in(CaseInsensitiveDict(headers), wall=WALL)
+    for value in MALFORMED[name]:
+        assert () == announced_in(CaseInsensitiveDict({name: value}), wall=WALL)
 
 
 def test_only_the_first_limits_of_a_header_are_read() -> None:
@@ -204,14 +172,8 @@ def test_only_the_first_limits_of_a_header_are_read() -> None:
         ("2025-12-31 23:01:00-01:00", 60),
         ("Thu, 01 Jan 2026 00:01:00 GMT", 60),
         ("2025-12-31T23:59:59.5Z", 0),
-        ("2025-12-31T23:59:58Z", None),
-        ("1m 30s", None),
-        ("2026-13-01T00:00:00Z", None),
-        ("0000-01-01T00:00:00Z", None),
-        ("2026-02-30T00:00:00Z", None),
-        ("2026-01-01T00:00:00", None),
-        ("tomorrow", None),
-        ("", None),
+        *((text, None) for text in ("2025-12-31T23:59:58Z", "1m 30s", "2026-13-01T00:00:00Z", "0000-01-01T00:00:00Z")),
+        *((text, None) for text in ("2026-02-30T00:00:00Z", "2026-01-01T00:00:00", "tomorrow", "")),
     ],
 )
 def test_a_reset_is_told_apart_by_its_value(text: str, expected: float | None) -> None:
@@ -234,13 +196,6 @@ def test_a_reset_is_told_apart_by_its_value(text: str, expected: float | None) -
 def test_the_hint_of_a_throttled_response(limits: list[Announced], expected: object) -> None:
     """It is the longest reset of what is used up, or of what is said to be limited without a number left."""
     assert expected == limit_hint(limits)
-
-
-@pytest.mark.parametrize("value", ["on", None, True, 1, [], ["x"], b"off", {}])
-def test_another_value_is_refused(value: object) -> None:
-    """Another value is refused with the allowed ones."""
-    with pytest.raises(RetryConfigError, match="'announced', 'off'"):
-        RetryConfig(pacing=value)  # type: ignore[arg-type]
 
 
 NAMES = sorted({name for row in DIALECTS for name in (row.remaining, row.limit, *row.reset) if name} | {"date"})

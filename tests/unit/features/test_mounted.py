@@ -152,7 +152,7 @@ NOTHING = [
     lambda: HTTPAdapter(max_retries=Counting(0)),
     lambda: with_attribute("max_retries", 0),
     lambda: SocketOptions([]),
-    lambda: OwnContext(),
+    OwnContext,
     lambda: UnixAdapter("/nowhere"),
 ]
 """Adapters that retry nothing."""
@@ -168,19 +168,17 @@ OWN = [
 ]
 """Adapters whose own retries can be translated: their name, and their attempts."""
 
-DECIDING = f"{__name__}.Deciding"
+DECIDING = f"requests's HTTPAdapter with {__name__}.Deciding"
 TAKEN = "is not what a RetryAdapter needs"
 
 LEFT = [
-    (
-        lambda: HTTPAdapter(max_retries=Deciding(3)),
-        f"requests's HTTPAdapter with {DECIDING}(3), whose increment cannot be",
-    ),
-    (
-        lambda: HTTPAdapter(max_retries=Deciding(0)),
-        f"requests's HTTPAdapter with {DECIDING}(0), whose increment cannot be",
-    ),
+    (lambda: HTTPAdapter(max_retries=Deciding(3)), f"{DECIDING}(3), whose increment cannot be"),
+    (lambda: HTTPAdapter(max_retries=Deciding(0)), f"{DECIDING}(0), whose increment cannot be"),
     (Looping, "tests's Looping, which has a send of its own and may retry by itself"),
+]
+"""Adapters that are left alone if nothing is to be replaced, and the sentence that says so."""
+
+IN_ANY_CASE = [
     (
         lambda: with_attribute("send", print),
         "requests's HTTPAdapter, whose send is an attribute and may retry by itself",
@@ -192,7 +190,7 @@ LEFT = [
     (Final("Last", (HTTPAdapter,), {}), "Last, which cannot be combined: "),
     (type("File", (BaseAdapter,), {}), "File, which is not an HTTPAdapter"),
 ]
-"""Adapters that are left alone, whatever ``mounted`` is, and the sentence that says so."""
+"""Those that are left alone with ``replace`` as well."""
 
 
 @pytest.mark.parametrize("make", NOTHING)
@@ -202,20 +200,13 @@ def test_an_adapter_that_retries_nothing_gets_the_policy(make, mounted):
     adapter = make()
     kind, before = type(adapter), {name: value for name, value in vars(adapter).items() if name != "max_retries"}
     installation = installed(max_attempts=4, mounted=mounted)
-    session = mounted_on_a_session(adapter)
-    assert session.get_adapter(URL.replace("http:", "https:")) is adapter
-    assert (True, True, kind.__name__ if kind is not HTTPAdapter else "RetryAdapter") == (
-        isinstance(adapter, kind),
-        isinstance(adapter, RetryAdapter),
-        type(adapter).__name__,
-    )
+    assert mounted_on_a_session(adapter).get_adapter(URL) is adapter
+    assert isinstance(adapter, kind)
+    assert isinstance(adapter, RetryAdapter)
+    assert (kind.__name__ if kind is not HTTPAdapter else "RetryAdapter") == type(adapter).__name__
     assert before == {name: value for name, value in vars(adapter).items() if name in before}
-    assert (installation.strategy, 4, 3) == (
-        adapter.strategy,
-        adapter.retry_config.max_attempts,
-        adapter.max_retries.total,
-    )
-    assert () == installation.left_alone
+    policy = (adapter.strategy, adapter.retry_config.max_attempts, adapter.max_retries.total)
+    assert ((installation.strategy, 4, 3), ()) == (policy, installation.left_alone)
 
 
 @pytest.mark.parametrize(("make", "name", "attempts"), OWN)
@@ -253,20 +244,14 @@ def test_a_send_of_its_own_stays_above_the_policy():
     assert "tests's Looping, beneath its own send: " in installation.report(each=True)[-1]
 
 
-LEFT_IN_ANY_CASE = [row for row in LEFT if DECIDING not in row[1] and "Looping" not in row[1]]
-
-
-@pytest.mark.parametrize(("make", "sentence"), LEFT_IN_ANY_CASE)
-def test_what_cannot_be_combined_is_left_alone_by_replace_as_well(make, sentence):
-    """It says why, too."""
-    adapter, installation = make(), installed(mounted="replace")
-    mounted_on_a_session(adapter)
-    assert (1, True) == (len(installation.left_alone), sentence in installation.left_alone[0])
-
-
-@pytest.mark.parametrize(("make", "sentence"), LEFT)
-@pytest.mark.parametrize("mounted", ["plain", "all"])
-def test_what_cannot_be_reached_is_left_alone_and_named(make, sentence, mounted):
+@pytest.mark.parametrize(
+    ("mounted", "make", "sentence"),
+    [
+        *((mounted, *row) for mounted in ("plain", "all") for row in LEFT + IN_ANY_CASE),
+        *(("replace", *row) for row in IN_ANY_CASE),
+    ],
+)
+def test_what_cannot_be_reached_is_left_alone_and_named(mounted, make, sentence):
     """It stays as it is; the installation says so, and why."""
     adapter, installation = make(), installed(mounted=mounted)
     kind, before = type(adapter), dict(vars(adapter))
@@ -334,18 +319,18 @@ def test_code_beats_the_environment(given, text, expected, monkeypatch):
     assert said == [str(warning.message) for warning in warned]
 
 
-@pytest.mark.parametrize("value", ["some", "", True, 0])
-def test_a_bad_value_is_refused(value, monkeypatch):
+@pytest.mark.parametrize(
+    ("value", "source"),
+    [*((value, "code") for value in ("some", "", True, 0)), ("some", "environment variable SMITHY_RETRY_MOUNTED")],
+)
+def test_a_bad_value_is_refused(value, source, monkeypatch):
     """The error names the option, the value, its source and what is allowed."""
-    allowed = "one of 'none', 'plain', 'all', 'replace' is allowed"
-    with pytest.raises(RetryConfigError) as refusal:
-        install(mounted=value)
-    assert f"mounted={value!r} (from code): {allowed}" == str(refusal.value)
-    if value == "some":
+    if source != "code":
         monkeypatch.setenv("SMITHY_RETRY_MOUNTED", value)
-        with pytest.raises(RetryConfigError) as refusal:
-            install()
-        assert f"mounted='some' (from environment variable SMITHY_RETRY_MOUNTED): {allowed}" == str(refusal.value)
+    with pytest.raises(RetryConfigError) as refusal:
+        install(mounted=value if source == "code" else None)
+    allowed = "one of 'none', 'plain', 'all', 'replace' is allowed"
+    assert f"mounted={value!r} (from {source}): {allowed}" == str(refusal.value)
 
 
 def test_the_environment_is_ignored_where_it_is_to_be(monkeypatch):

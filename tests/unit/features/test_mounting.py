@@ -9,13 +9,7 @@ import requests
 from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
-from requests_smithy_retry import (
-    RetryAdapter,
-    RetryConfigWarning,
-    SimpleRetryStrategy,
-    install,
-    uninstall,
-)
+from requests_smithy_retry import RetryAdapter, RetryConfigWarning, SimpleRetryStrategy, install, uninstall
 from requests_smithy_retry.features.everywhere.installation import Told, install_later
 from requests_smithy_retry.testing import FaultServer, Reply
 from tests.support import Guide
@@ -72,12 +66,11 @@ def test_sessions_made_afterwards_have_the_adapter():
 def test_uninstall_restores_exactly_what_was_there():
     """Session.__init__ is the very function that it was, however often either was called."""
     uninstall()
-    install()
-    install()
-    install(max_attempts=2)
+    for options in ({}, {}, {"max_attempts": 2}):
+        install(**options)
     assert PLAIN is not requests.Session.__init__
-    uninstall()
-    uninstall()
+    for _ in range(2):
+        uninstall()
     assert PLAIN is requests.Session.__init__
     assert [HTTPAdapter] * 2 == adapters(requests.Session())
 
@@ -89,9 +82,8 @@ def test_installing_again_without_arguments_changes_nothing():
     assert 5 == requests.Session().get_adapter("http://x").retry_config.max_attempts
     second = install(max_attempts=2)
     assert first is not second
+    assert (2, "<Installation <StandardRetryStrategy max_attempts=2>>") == (second.config.max_attempts, repr(second))
     assert 2 == requests.Session().get_adapter("http://x").retry_config.max_attempts
-    assert "<Installation <StandardRetryStrategy max_attempts=2>>" == repr(second)
-    assert 2 == second.config.max_attempts
 
 
 def test_somebody_elses_wrapper_is_not_torn_out():
@@ -134,9 +126,7 @@ def test_requests_get_retries_and_shares_the_quota():
     """The module's own functions have retries, and one bucket between them."""
     install(quota=14, backoff=0)
     with FaultServer([Reply(503), Reply(200), Reply(503)], default=Reply(503)) as server:
-        assert 200 == requests.get(server.url, timeout=60).status_code
-        assert 503 == requests.get(server.url, timeout=60).status_code
-        assert 503 == requests.get(server.url, timeout=60).status_code
+        assert [200, 503, 503] == [requests.get(server.url, timeout=60).status_code for _ in range(3)]
         assert 2 + 2 + 1 == len(server.requests)
 
 

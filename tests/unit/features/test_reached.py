@@ -18,8 +18,6 @@ from requests_smithy_retry.testing import FaultServer, Reply, skipped_waits
 
 mounting: Any = sys.modules["requests_smithy_retry.features.everywhere.installation"]
 
-NAMES_EACH = " (run --list names each)"
-
 
 @pytest.fixture(autouse=True)
 def _restore():
@@ -51,13 +49,13 @@ def installed(mounted: str = "plain", **options: Any) -> Installation:
     return install(mounted=mounted, **options)
 
 
+NONE = "none of 5 adapters had retries: --mounted=plain would reach 1 more, --mounted=all would reach 2 more, "
+
+
 @pytest.mark.parametrize(
     ("mounted", "line"),
     [
-        (
-            "none",
-            "none of 5 adapters had retries: --mounted=plain would reach 1 more, --mounted=all would reach 2 more, ",
-        ),
+        ("none", NONE),
         ("plain", "1 of 5 adapters had retries: --mounted=all would reach 2 more, "),
         ("all", "3 of 5 adapters had retries: "),
     ],
@@ -67,18 +65,22 @@ def test_the_line_says_what_would_reach_the_others(mounted, line) -> None:
     installation = installed(mounted)
     own = [HTTPAdapter(), HTTPAdapter(max_retries=2), HTTPAdapter(max_retries=Retry(3))]
     session_with(*own, HTTPAdapter(max_retries=Deciding(3)), File())
-    assert [f"{line}--mounted=replace would reach 1 more, 1 cannot have them{NAMES_EACH}"] == installation.report()
+    others = "--mounted=replace would reach 1 more, 1 cannot have them (run --list names each)"
+    assert [line + others] == installation.report()
 
 
 def test_what_the_program_itself_gave_retries_counts() -> None:
-    """It has its own policy."""
+    """One adapter for each session, though it is mounted twice, and those that have a policy of their own."""
     installation = installed()
+    assert [] == installation.report()
+    for _ in range(2):
+        requests.Session()
+    assert ["2 of 2 adapters had retries"] == installation.report()
     mount(requests.Session(), max_attempts=7)
-    line, listed = installation.report(each=True)
-    assert "1 of 1 adapter had retries" == line
-    assert listed.startswith(
-        "1 x requests_smithy_retry's RetryAdapter: RetryConfig(mode='standard' [default], max_attempts=7 [code]"
-    )
+    line, *listed = installation.report(each=True)
+    assert "3 of 3 adapters had retries" == line
+    own = "1 x requests_smithy_retry's RetryAdapter: RetryConfig(mode='standard' [default], max_attempts=7 [code]"
+    assert any(each.startswith(own) for each in listed)
 
 
 def test_the_list_names_each_with_its_policy_or_why_it_has_none() -> None:
@@ -131,16 +133,11 @@ def test_a_dry_run_changes_nothing_and_tells_what_it_would_do(mounted, monkeypat
     for is_dry in (True, False):
         said: list[str] = []
         later(said, is_dry=is_dry)
-        adapters = [
-            HTTPAdapter(pool_maxsize=3),
-            HTTPAdapter(max_retries=Retry(2)),
-            HTTPAdapter(max_retries=Deciding(3)),
-            HTTPAdapter(max_retries=Retry(total=True)),
-        ]
+        retries = (Retry(2), Deciding(3), Retry(total=True))
+        adapters = [HTTPAdapter(pool_maxsize=3), *(HTTPAdapter(max_retries=each) for each in retries)]
         before = [(type(adapter), dict(vars(adapter))) for adapter in adapters]
         session, plain = session_with(*adapters), requests.Session()
-        installation = mounting.current()
-        reports.append(installation.report(each=True))
+        reports.append(mounting.current().report(each=True))
         if is_dry:
             assert before == [(type(adapter), vars(adapter)) for adapter in adapters]
             assert {HTTPAdapter} == {type(each) for each in (*session.adapters.values(), *plain.adapters.values())}
@@ -163,15 +160,6 @@ def test_adapters_with_different_policies_are_listed_apart(monkeypatch) -> None:
     assert safe.startswith("2 x requests's HTTPAdapter with Retry(3), tests/")
     assert unsafe.startswith("1 x requests's HTTPAdapter with Retry(3), tests/")
     assert (False, True) == ("503" in safe, "503" in unsafe)
-
-
-def test_sessions_of_the_program_are_counted() -> None:
-    """One for each session, though it is mounted twice."""
-    installation = installed()
-    assert [] == installation.report()
-    for _ in range(2):
-        requests.Session()
-    assert ["2 of 2 adapters had retries"] == installation.report()
 
 
 class Equal(HTTPAdapter):

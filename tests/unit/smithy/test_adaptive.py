@@ -11,35 +11,16 @@ import requests
 from requests_smithy_retry import (
     AdaptiveRetryStrategy,
     Outcome,
-    RetryAdapter,
     RetryError,
     StopReason,
     classifier,
     retry_history,
 )
 from requests_smithy_retry.testing import FakeClock
-from tests.support import URL, Reply, scripted
-from tests.unit.core.test_strategy import in_context, response
+from tests.support import Reply, scripted, send
+from tests.unit.core.test_strategy import Safe, in_context, refresh, response
 
 SCOPE = "https://api.example.com:443"
-
-
-class Throttled(Exception):
-    """Plain code's own throttling error."""
-
-    is_retry_safe = True
-    retry_after = None
-    is_throttling_error = True
-    is_timeout_error = False
-
-
-class Broken(Exception):
-    """Plain code's own passing fault."""
-
-    is_retry_safe = True
-    retry_after = None
-    is_throttling_error = False
-    is_timeout_error = False
 
 
 @pytest.fixture
@@ -54,28 +35,12 @@ def strategy(clock):
 
 def throttle(strategy: AdaptiveRetryStrategy, scope: str | None = None):
     """Let one attempt be throttled; the retry's token."""
-    token = strategy.acquire_initial_retry_token(token_scope=scope)
-    return strategy.refresh_retry_token_for_retry(token_to_renew=token, error=Throttled())
-
-
-def limited(*script, longest, clock, **options):
-    """An adapter in adaptive mode whose waits for a permit are bounded."""
-    own = {"max_attempts": options.pop("max_attempts", None), "quota": 500}
-    strategy = AdaptiveRetryStrategy(clock=clock, max_permit_wait=longest, **own)
-    return scripted(*script, strategy=strategy, clock=clock, **options)
-
-
-def send(session_adapter: RetryAdapter, **options):
-    """Send one GET through an adapter."""
-    session = requests.Session()
-    session.mount("https://", session_adapter)
-    return session.get(URL, **options)
+    return refresh(strategy, strategy.acquire_initial_retry_token(token_scope=scope), Safe(throttling=True))
 
 
 def test_no_permit_is_needed_before_the_first_throttling(strategy):
     """Successes and transient failures only measure."""
-    token = strategy.acquire_initial_retry_token()
-    token = strategy.refresh_retry_token_for_retry(token_to_renew=token, error=Broken())
+    token = refresh(strategy, strategy.acquire_initial_retry_token())
     assert strategy.send_permit(token=token) is None
     strategy.record_success(token=token)
     assert not strategy.limiter().enabled
@@ -84,10 +49,8 @@ def test_no_permit_is_needed_before_the_first_throttling(strategy):
 def test_a_body_that_cannot_be_replayed_is_still_throttled(clock):
     """429 to a one-shot body: no retry, and the limiter knows."""
     adapter = scripted(429, mode="adaptive", clock=clock)
-    session = requests.Session()
-    session.mount("https://", adapter)
-    response = session.post(URL, data=iter([b"x"]))
-    assert retry_history(response).stop_reason is StopReason.BODY_NOT_REPLAYABLE
+    history = retry_history(send(adapter, "POST", data=iter([b"x"])))
+    assert history.stop_reason is StopReason.BODY_NOT_REPLAYABLE
     assert adapter.strategy.limiter(SCOPE).enabled
 
 
@@ -98,27 +61,22 @@ def test_backoff_comes_first_then_the_permit(clock):
     assert clock.sleeps == [1.0, pytest.approx(1.0)]
 
 
-def test_a_first_attempt_that_gets_no_permit_in_time_raises_connect_timeout(clock):
-    """Nothing was sent: the exception says so, carries a history without attempts, and is safe to retry."""
-    adapter = limited(429, 200, longest=0.5, clock=clock, max_attempts=1)
-    assert send(adapter).status_code == 429
+def test_who_gets_no_permit_in_time_has_the_last_outcome_or_connect_timeout(clock):
+    """A retry's price is given back; a first attempt is not sent, and the exception says so, with a history."""
+    strategy = AdaptiveRetryStrategy(clock=clock, max_permit_wait=0.5, quota=500)
+    adapter = scripted(Reply(429, body=b"slow down"), 200, strategy=strategy, clock=clock)
+    response = send(adapter)
+    assert (response.status_code, response.content) == (429, b"slow down")
+    assert retry_history(response).stop_reason is StopReason.RATE_LIMITED
+    assert strategy.bucket(SCOPE).available == 500
+    slept = list(clock.sleeps)
     with pytest.raises(requests.exceptions.ConnectTimeout, match=r"not sent: .* max_permit_wait is 0.5 s") as caught:
         send(adapter)
     history = retry_history(caught.value)
     assert (history.stop_reason, history.attempts) == (StopReason.RATE_LIMITED, ())
     assert history.sentence.startswith("nothing was sent: the client's rate limiter has no send permit")
     assert pickle.loads(pickle.dumps(history)).to_dict()["attempts"] == []
-    assert len(adapter.sent) == 1
-    assert clock.sleeps == []
-
-
-def test_a_retry_that_gets_no_permit_in_time_hands_on_the_last_outcome_and_costs_nothing(clock):
-    """The response of the attempt before, whole, with the stop reason; the retry's price is given back."""
-    adapter = limited(Reply(429, body=b"slow down"), longest=0.5, clock=clock)
-    response = send(adapter)
-    assert (response.status_code, response.content) == (429, b"slow down")
-    assert retry_history(response).stop_reason is StopReason.RATE_LIMITED
-    assert adapter.strategy.bucket(SCOPE).available == 500
+    assert (len(adapter.sent), clock.sleeps) == (1, slept)
 
 
 @pytest.mark.parametrize("given", [True, 1.0, object(), Mock()])
@@ -126,20 +84,8 @@ def test_what_is_no_permit_and_cannot_be_rested_on_is_refused(given):
     """Asking again at once, without end, would hang: a strategy that is a bare Mock would do that."""
     strategy = AdaptiveRetryStrategy(clock=FakeClock())
     strategy.send_permit = lambda **_: given
-    with pytest.raises(
-        TypeError, match=r"^send_permit of <AdaptiveRetryStrategy.*: None or an object to rest on, not "
-    ):
+    with pytest.raises(TypeError, match=r"^send_permit of <Adaptive.*: None or an object to rest on, not "):
         send(scripted(503, 200, strategy=strategy))
-
-
-def test_the_snapshot_has_the_limiters(strategy):
-    """Immutable, by scope."""
-    throttle(strategy, "a")
-    view = strategy.snapshot()
-    assert view.limiters["a"].enabled
-    assert view.buckets["a"].available == 1
-    with pytest.raises(TypeError):
-        view.limiters["a"] = None
 
 
 def test_a_deadline_bounds_the_wait_for_a_permit(clock):
@@ -205,8 +151,11 @@ def test_a_success_whose_body_broke_off_is_counted_once(clock):
 
 
 def test_a_limiter_that_was_throttled_is_not_given_up(strategy):
-    """A new one would let the client loose; the newcomers share one."""
+    """A new one would let the client loose; newcomers share one, and a snapshot, which cannot be changed, has it."""
     strategy.scopes._limit = 1
     throttle(strategy, "a")
     assert strategy.limiter("b") is strategy.limiter("c") is not strategy.limiter("a")
-    assert strategy.limiter("a").enabled
+    view = strategy.snapshot()
+    assert (True, 1) == (view.limiters["a"].enabled, view.buckets["a"].available)
+    with pytest.raises(TypeError):
+        view.limiters["a"] = None
