@@ -10,12 +10,10 @@ requests without a body are understood.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import heapq
 import json
 import random
-import selectors
-import socket
 import sys
 import time
 
@@ -25,7 +23,7 @@ LONGEST = 2.0
 """Seconds of work that may be queued."""
 
 
-class Server:
+class Service:
     """The state of the service.
 
     :param rate: requests per second that it works off.
@@ -35,12 +33,37 @@ class Server:
         self.rate = rate
         self.trouble = ["well"]
         self.free_at = 0.0
-        self.due: list[tuple[float, int, socket.socket, bytes]] = []
         self.seen: list[float] = []
+        self.port = 0
+        self.listener: asyncio.Server | None = None
+        self.connections: set[asyncio.StreamWriter] = set()
 
-    def answer(self, connection: socket.socket) -> None:
+    async def open(self) -> None:
+        """Listen, on the port that was the first."""
+        if self.listener is None:
+            self.listener = await asyncio.start_server(self._serve, "127.0.0.1", self.port, backlog=1024)
+            self.port = self.listener.sockets[0].getsockname()[1]
+
+    def shut(self) -> None:
+        """Refuse new connections, and hang up on open ones."""
+        if self.listener is not None:
+            self.listener.close()
+            self.listener = None
+        for connection in self.connections:
+            connection.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections.add(writer)
+        with contextlib.suppress(OSError):
+            while await reader.read(65536):
+                self._answer(writer)
+        self.connections.discard(writer)
+        writer.close()
+
+    def _answer(self, writer: asyncio.StreamWriter) -> None:
         """One request came: decide what becomes of it, and when."""
-        now = time.monotonic()
+        clock = asyncio.get_running_loop()
+        now = clock.time()
         self.seen.append(time.time())
         kind, *numbers = self.trouble
         is_hit = bool(numbers) and random.random() < float(numbers[0])
@@ -48,97 +71,25 @@ class Server:
             return
         begin = max(now, self.free_at)
         if (kind == "errors" and is_hit) or begin - now > LONGEST:
-            self._later(now, connection, ERROR)
+            writer.write(ERROR)
             return
         self.free_at = begin + 1 / (self.rate * (float(numbers[0]) if kind == "brownout" else 1.0))
-        self._later(self.free_at, connection, OK)
-
-    def _later(self, at: float, connection: socket.socket, answer: bytes) -> None:
-        heapq.heappush(self.due, (at, len(self.seen), connection, answer))
-
-    def send_due(self) -> float | None:
-        """Send what is due; seconds until the next is."""
-        while self.due and self.due[0][0] <= time.monotonic():
-            _, _, connection, answer = heapq.heappop(self.due)
-            with contextlib.suppress(OSError):  # its client has given up
-                connection.sendall(answer)
-        return max(0.0, self.due[0][0] - time.monotonic()) if self.due else None
+        clock.call_at(self.free_at, writer.write, OK)
 
 
-class Door:
-    """Where clients come in: it can be shut, which ends every connection, and opened again.
-
-    :param selector: told of what is to be read.
-    """
-
-    def __init__(self, selector: selectors.BaseSelector) -> None:
-        self.selector = selector
-        self.listener: socket.socket | None = None
-        self.port = 0
-        self.connections: set[socket.socket] = set()
-        self.open()
-
-    def open(self) -> None:
-        """Listen, on the port that was the first."""
-        if self.listener is None:
-            self.listener = socket.create_server(("127.0.0.1", self.port), backlog=1024)
-            self.port = self.listener.getsockname()[1]
-            self.selector.register(self.listener, selectors.EVENT_READ)
-
-    def shut(self) -> None:
-        """Refuse new connections, and hang up on open ones."""
-        if self.listener is not None:
-            self.selector.unregister(self.listener)
-            self.listener.close()
-            self.listener = None
-        for connection in tuple(self.connections):
-            self.hang_up(connection)
-
-    def accept(self) -> None:
-        """Let one in."""
-        assert self.listener is not None
-        connection, _ = self.listener.accept()
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.connections.add(connection)
-        self.selector.register(connection, selectors.EVENT_READ)
-
-    def hang_up(self, connection: socket.socket) -> None:
-        """End one connection."""
-        self.connections.discard(connection)
-        self.selector.unregister(connection)
-        connection.close()
-
-
-def serve(rate: float) -> None:
+async def serve(rate: float) -> None:
     """Answer until standard input closes."""
-    server, selector = Server(rate), selectors.DefaultSelector()
-    door = Door(selector)
-    selector.register(sys.stdin, selectors.EVENT_READ)
-    print(door.port, flush=True)
-    while True:
-        for key, _ in selector.select(server.send_due()):
-            if key.fileobj is sys.stdin:
-                line = sys.stdin.readline()
-                if line == "":
-                    print(json.dumps(server.seen))
-                    return
-                server.trouble = line.split()
-                if server.trouble == ["refuse"]:
-                    door.shut()
-                    break  # what else was ready is shut
-                door.open()
-            elif key.fileobj is door.listener:
-                door.accept()
-            elif isinstance(key.fileobj, socket.socket):
-                try:
-                    data = key.fileobj.recv(65536)
-                except OSError:
-                    data = b""
-                if data:
-                    server.answer(key.fileobj)
-                else:
-                    door.hang_up(key.fileobj)
+    service = Service(rate)
+    await service.open()
+    print(service.port, flush=True)
+    while line := await asyncio.to_thread(sys.stdin.readline):
+        service.trouble = line.split()
+        if service.trouble == ["refuse"]:
+            service.shut()
+        else:
+            await service.open()
+    print(json.dumps(service.seen), flush=True)
 
 
 if __name__ == "__main__":
-    serve(float(sys.argv[1]))
+    asyncio.run(serve(float(sys.argv[1])))
