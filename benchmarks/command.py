@@ -10,9 +10,18 @@ from collections.abc import Iterable, Sequence
 from importlib import metadata
 from pathlib import Path
 from statistics import median, quantiles
-from typing import Any
+from typing import Any, NamedTuple
 
 PACKAGES = ("requests-smithy-retry", "requests", "urllib3", "tenacity", "stamina", "backoff", "botocore")
+
+
+class Line(NamedTuple):
+    """One measure: the bound that was wanted, and the figure that was got."""
+
+    what: str
+    wanted: str
+    got: str
+    fine: bool = True
 
 
 def parser(description: str | None, quick: str) -> argparse.ArgumentParser:

@@ -18,27 +18,19 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import requests
 from requests.adapters import HTTPAdapter
 
 from . import command
+from .command import Line
 from .loopback import pieces, send, start_server
 
 FORMS = ("epoch", "ietf", "delta", "bare")
 FAR = 0.05
 """Seconds that an answer takes from far away."""
 Seen = list[tuple[float, bool]]
-
-
-class Line(NamedTuple):
-    """What was wanted, and what was got."""
-
-    what: str
-    wanted: str
-    got: str
-    fine: bool
 
 
 def headers(form: str, limit: int, left: int, end: float, gap: float) -> dict[str, Any]:

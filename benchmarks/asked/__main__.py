@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
 
 from .. import command
+from ..command import Line
 from . import chain, lid, spread, workers
-from .line import Line
 
 PARTS: dict[str, Callable[[bool], list[Line]]] = {
     "lid": lid.measure,
@@ -33,7 +32,7 @@ def main() -> int:
         found[name] = PARTS[name](given.quick)
         rows = [(line.what, line.wanted, line.got, "" if line.fine else "MISSED") for line in found[name]]
         print(command.table((name, "wanted", "got", ""), rows), end="\n\n", flush=True)
-    command.write({name: [asdict(line) for line in lines] for name, lines in found.items()}, given.json)
+    command.write({name: [line._asdict() for line in lines] for name, lines in found.items()}, given.json)
     return int(any(not line.fine for lines in found.values() for line in lines))
 
 

@@ -15,7 +15,7 @@ from urllib3.util.retry import Retry
 
 from requests_smithy_retry import deadline_of, mount, retry_options
 
-from .line import Line
+from ..command import Line
 
 DEADLINE, GRACE = 1.0, 0.05
 RATE = 10

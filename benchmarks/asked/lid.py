@@ -17,7 +17,7 @@ from requests_smithy_retry import RetryAdapter, SystemClock
 from tests.faults import FaultProxy, FaultServer, Forget
 from tests.faults.oracle import tls_contexts
 
-from .line import Line
+from ..command import Line
 
 MINUTE, TEN_HOURS = 60.0, 36_000.0
 AT_MOST = 0.3

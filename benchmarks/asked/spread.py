@@ -9,7 +9,7 @@ from requests import PreparedRequest, Request
 
 from requests_smithy_retry.testing import FakeClock, ScriptedReply, scripted
 
-from .line import Line
+from ..command import Line
 
 HINT, MOST_LATER = 60.0, 5
 

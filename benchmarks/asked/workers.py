@@ -13,7 +13,7 @@ import requests
 from requests_smithy_retry import RetryLater, retry_history
 from requests_smithy_retry.testing import FakeClock, ScriptedAdapter, ScriptedReply
 
-from .line import Line
+from ..command import Line
 
 MINUTE, LIMIT = 60.0, 60
 DOWN = (120.0, 720.0)
