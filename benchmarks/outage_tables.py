@@ -2,9 +2,9 @@
 
     python -m benchmarks.outage_tables [--quick] [--table NAME] [--clients N] [--seeds N] [--json FILE]
 
-Prints Markdown tables, medians over the seeds: the goals (trouble of every kind), short outages, weak corners, and
-outages ridden out with patience. The same seed gives the same figures on any machine. The whole takes about an hour
-of two processors, the tables of the documentation (``--table short --table weak --seeds 3``) some minutes.
+Prints Markdown tables, medians over the seeds: the goals (trouble of every kind), short outages, and weak corners. The
+same seed gives the same figures on any machine. The tables of the documentation (``--table short --table weak --seeds
+3``) take some minutes.
 """
 
 from __future__ import annotations
@@ -13,19 +13,17 @@ import argparse
 import math
 import multiprocessing
 from collections.abc import Callable
-from statistics import mean, median
+from statistics import median
 from typing import Any, NamedTuple
 
 from . import command
 from .simulation.clients import simulate
 from .simulation.metrics import measure
 from .simulation.policies import POLICIES, patient
-from .simulation.scenarios import KINDS, SCENARIOS, Scenario, outage
+from .simulation.scenarios import SCENARIOS, Scenario, outage
 
 LOAD, CAPACITY = 70.0, 100.0
 CLIENTS = (1000, 200, 10, 1)
-LENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0, 60.0)
-PATIENCE = (5.0, 15.0, 40.0, 120.0)
 
 
 class Task(NamedTuple):
@@ -53,8 +51,8 @@ def run(task: Task) -> tuple[Task, dict[str, float]]:
         seed=task.seed,
         threads=task.threads,
     )
-    how = {"clients": task.clients, "load": task.load, "capacity": CAPACITY, "patience": task.patience or 5.0}
-    return task, measure(done, scenario, **how)
+    patience = task.patience or 5.0
+    return task, measure(done, scenario, clients=task.clients, load=task.load, patience=patience)
 
 
 class Results:
@@ -86,26 +84,12 @@ def everything(sizes: tuple[int, ...], quick: bool) -> dict[str, list[dict[str, 
         for policy in ("aws", "default")
         for seconds in (1.0, 2.0, 3.0, 5.0, 10.0)
     ]
-    long = [
-        {"clients": size, "scenario": kind, "seconds": length, "policy": "patient", "patience": patience, "load": load}
-        for kind in KINDS
-        for size in sizes
-        for length in LENGTHS
-        for patience in PATIENCE
-        for load in (35.0, 70.0)
-    ]
     weak = [
         {"policy": policy, "patience": 30.0 if policy == "patient" else 0.0, **corner}
         for corner in (CORNERS_OF_POLICY if not quick else CORNERS_OF_POLICY[-1:])
         for policy in ("none", "aws", "default", "patient")
     ]
-    long += list(map(alone, long))
-    return {"goals": goals, "short": short, "weak": weak, "long": long}
-
-
-def alone(task: dict[str, Any]) -> dict[str, Any]:
-    """Return the same task without retries and without patience, which makes no difference to it."""
-    return {**task, "policy": "none", "patience": 0.0}
+    return {"goals": goals, "short": short, "weak": weak}
 
 
 CORNERS_OF_POLICY: tuple[dict[str, Any], ...] = (
@@ -175,37 +159,10 @@ def _corner(clients: int, scenario: str, seconds: float, load: float, threads: f
     return f"{clients:,} clients{one}, {scenario} for {seconds:g} s, {100 * load / CAPACITY:.0f} % load"
 
 
-def long_outages(results: Results, tasks: list[dict[str, Any]]) -> list[list[str]]:
-    """List the gain of patience, and its cost to the service."""
-    rows = [["kind, clients", "L <= P/3: mean (least)", "L > P/3", "late: most, cells", "sent over bound", "peak"]]
-    for kind, size in dict.fromkeys((task["scenario"], task["clients"]) for task in tasks):
-        same = [task for task in tasks if (task["scenario"], task["clients"]) == (kind, size)]
-        own = [task for task in same if task["policy"] == "patient"]
-        rows.append([f"{kind}, {size}", *cells(results, own)])
-    return rows
-
-
-def cells(results: Results, tasks: list[dict[str, Any]]) -> list[str]:
-    """One policy over many outages."""
-    inside = [results.get("of_ceiling", **task) for task in tasks if task["seconds"] <= task["patience"] / 3]
-    beyond = [results.get("of_ceiling", **task) for task in tasks if task["seconds"] > task["patience"] / 3]
-    late = [results.get("late", **task) - results.get("late", **alone(task)) for task in tasks]
-    above = max(results.get("sent", **task) - results.get("bound", **task) for task in tasks)
-    peak = max(results.get("peak", **task) for task in tasks)
-    return [
-        f"{mean(inside):.0f} ({min(inside):.0f})",
-        f"{mean([0.0 if math.isnan(part) else part for part in beyond] or [math.nan]):.0f}",
-        f"{max(late):.0f} s, {sum(seconds > 5 for seconds in late)} of {len(late)}",
-        f"{above:+.2f}",
-        f"{peak:.2f}",
-    ]
-
-
 TABLES: dict[str, Callable[[Results, list[dict[str, Any]]], list[list[str]]]] = {
     "goals": by_policy,
     "short": short_outages,
     "weak": weak_corners,
-    "long": long_outages,
 }
 
 

@@ -10,19 +10,16 @@ from .scenarios import Scenario
 WARM = 10.0
 
 
-def measure(
-    run: Run, scenario: Scenario, *, clients: int, load: float, capacity: float, patience: float
-) -> dict[str, float]:
+def measure(run: Run, scenario: Scenario, *, clients: int, load: float, patience: float) -> dict[str, float]:
     """Measure one run: percentages, attempts, seconds.
 
-    - ``success``, ``amplification``, ``held``: of the operations begun in the trouble, the part that succeed, their
-      attempts and seconds on average. Where a trouble lasts all the time, that is the whole run.
+    - ``success``, ``amplification``: of the operations begun in the trouble, the part that succeed, and their attempts
+      on average. Where a trouble lasts all the time, that is the whole run.
     - ``of_ceiling``: the success of those that could live beyond the trouble's end.
     - ``sent``: the attempts of an operation begun in it, while it lasts; ``bound`` is ``1 + 2 (1 - e^-n) / n`` of
       clients with n operations in it.
     - ``late``: seconds from the end of trouble to that of the last second in which more operations begun fail than ten
-      in a hundred above the usual; ``peak``: most attempts of one of the first five seconds after it, over what the
-      service can do.
+      in a hundred above the usual.
 
     :param patience: the seconds that an operation may live, which make the ceiling.
     """
@@ -30,20 +27,14 @@ def measure(
     inside = [done for done in run.operations if begin <= done.began < end]
     able = [done for done in inside if done.began + patience > end]
     n = load * scenario.load(begin) * (end - begin) / clients
-    seconds = [0] * 5
-    for sent in run.attempts:
-        if end <= sent < end + 5:
-            seconds[int(sent - end)] += 1
     most = max(1, len(inside))
     return {
         "success": 100 * sum(done.ok for done in inside) / most,
         "amplification": sum(done.attempts for done in inside) / most,
-        "held": sum(done.ended - done.began for done in inside) / most,
         "of_ceiling": 100 * sum(done.ok for done in able) / len(able) if able else math.nan,
         "sent": sum(begin <= sent < end for sent in run.attempts) / most,
         "bound": 1 + 2 * (1 - math.exp(-n)) / n,
         "late": math.nan if scenario.lasts else recovery(run.operations, scenario),
-        "peak": max(seconds) / capacity,
     }
 
 
