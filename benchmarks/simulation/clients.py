@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from dataclasses import dataclass, field
 from random import Random
 from typing import NamedTuple
 
@@ -73,8 +74,8 @@ class _Client:
         world.attempts.append(now)
         kind, at = world.server.answer(now, world.random)
         took = at - now
-        if took > world.timeout:
-            kind, took = "timeout", world.timeout
+        if took > CLIENT_TIMEOUT:
+            kind, took = "timeout", CLIENT_TIMEOUT
         world.loop.at(now + took, self._answered, began, state, attempts + 1, now, kind)
 
     def _answered(self, began: float, state: object, attempts: int, sent: float, kind: str) -> None:
@@ -108,31 +109,26 @@ class _Client:
             self.world.loop.at(at, self._try, began, again[1], attempts)
 
 
+@dataclass
 class _World:
-    """The parts that all clients share."""
+    """The parts that all clients share.
 
-    def __init__(
-        self,
-        scenario: Scenario,
-        server: Server,
-        make: Make,
-        rate: float,
-        seed: int,
-        timeout: float,
-        threads: float,
-    ) -> None:
-        self.loop = Loop()
-        self.scenario = scenario
-        self.server = server
-        self.make = make
-        self.rate = rate
-        self.seed = seed
-        self.timeout = timeout
-        self.threads = threads
-        self.random = Random(f"{seed}/server")
-        self.operations: list[Done] = []
-        self.attempts: list[float] = []
-        self.begun = 0
+    :param rate: operations per second of each client.
+    """
+
+    scenario: Scenario
+    server: Server
+    make: Make
+    rate: float
+    seed: int
+    threads: float
+    loop: Loop = field(default_factory=Loop)
+    operations: list[Done] = field(default_factory=list)
+    attempts: list[float] = field(default_factory=list)
+    begun: int = 0
+
+    def __post_init__(self) -> None:
+        self.random = Random(f"{self.seed}/server")
 
     def done(self, began: float, ok: bool, attempts: int) -> None:
         """An operation that began then, on the clock, has ended now."""
@@ -147,7 +143,6 @@ def simulate(
     load: float,
     capacity: float,
     seed: int,
-    timeout: float = CLIENT_TIMEOUT,
     threads: float = math.inf,
 ) -> Run:
     """Run one scenario with one policy.
@@ -157,10 +152,9 @@ def simulate(
     :param load: operations per second, of all together.
     :param capacity: requests per second that the service can do.
     :param seed: the same seed gives the same run.
-    :param timeout: seconds after which an attempt counts as failed.
     :param threads: of each client; operations for which none is free wait for one.
     """
-    world = _World(scenario, scenario.server(capacity), make, load / clients, seed, timeout, threads)
+    world = _World(scenario, scenario.server(capacity), make, load / clients, seed, threads)
     for number in range(clients):
         _Client(world, number)
     world.loop.run()

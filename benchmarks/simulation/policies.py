@@ -98,16 +98,12 @@ class Patient(Policy):
     """The default: the bucket, and the line of those who find it empty.
 
     :param patience: how old an outage may become before its operations stop waiting.
-    :param timeout: seconds that its attempts are allowed, by which it sees how fast the service answers.
     """
 
-    def __init__(
-        self, clock: Clock, random: Random, patience: float = Bounds().patience, timeout: float = CLIENT_TIMEOUT
-    ) -> None:
+    def __init__(self, clock: Clock, random: Random, patience: float = Bounds().patience) -> None:
         super().__init__(clock, random)
         self.quota = PayoffQuota(now=clock.now())
         self.bounds = Bounds(patience=patience)
-        self.timeout = timeout
         self.backoff = {
             kind: ExponentialRetryBackoffStrategy(backoff_scale_value=base, max_backoff=20, random=random.random)
             for kind, base in (("throttled", 1.0), ("error", 0.05))
@@ -148,9 +144,9 @@ class Patient(Policy):
     def succeeded(self, state: tuple[Progress, int], latency: float) -> None:
         progress, now = state[0], self.clock.now()
         if progress.failed_at is None:
-            self.quota.first_try(now, latency, self.timeout)
+            self.quota.first_try(now, latency, CLIENT_TIMEOUT)
         else:
-            self.quota.succeeded(progress, self.bounds, now, latency, self.timeout)
+            self.quota.succeeded(progress, self.bounds, now, latency, CLIENT_TIMEOUT)
 
 
 Make = Callable[[Clock, Random], Policy]
@@ -162,6 +158,6 @@ POLICIES: dict[str, Make] = {
 }
 
 
-def patient(patience: float = Bounds().patience, timeout: float = CLIENT_TIMEOUT) -> Make:
-    """The default with another patience, or for attempts that may take another time."""
-    return lambda clock, random: Patient(clock, random, patience, timeout)
+def patient(patience: float) -> Make:
+    """The default with another patience."""
+    return lambda clock, random: Patient(clock, random, patience)
