@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import io
+import mmap
 import tempfile
 from collections import deque
 
@@ -90,6 +91,13 @@ class OnlyTellAndSeek:
         self.read, self.tell, self.seek = self.file.read, self.file.tell, self.file.seek
 
 
+def mapped(data: bytes) -> mmap.mmap:
+    """A memory map of these bytes."""
+    made = mmap.mmap(-1, len(data))
+    made[:] = data
+    return made
+
+
 class OnlyTheNext(io.BytesIO):
     """A file of which each upload takes four bytes, or what is left after them."""
 
@@ -123,7 +131,7 @@ def test_what_can_be_read_again_is_sent_again_whole(data):
 
 
 @pytest.mark.parametrize("offset", [0, 3, 10])
-@pytest.mark.parametrize("make", [io.BytesIO, OnlyTellAndSeek])
+@pytest.mark.parametrize("make", [io.BytesIO, OnlyTellAndSeek, mapped])
 def test_a_file_goes_back_to_where_it_stood(make, offset):
     """A file is re-sent from the position it had before the first attempt, not from 0."""
     data = make(TEXT)
@@ -209,6 +217,19 @@ def test_a_body_that_gives_less_the_second_time_is_broken_off():
         send(adapter, "PUT", data=Shrinking(3))
     assert StopReason.BODY_NOT_REPLAYABLE is retry_history(caught.value).stop_reason
     assert caught.value.request.method == "PUT"
+
+
+@pytest.mark.parametrize("second", [[b"bb", b"aa"], [b"bbaa"]])
+def test_another_first_part_costs_no_byte(second):
+    """The answer that there is stands."""
+    parts = [[b"aa", b"bb"], second]
+
+    class Other:
+        def __iter__(self):
+            return iter(parts.pop(0))
+
+    bodies, response = sent_bodies(Other(), 503)
+    assert ([b"aabb"], 503) == (bodies, response.status_code)
 
 
 def test_a_body_whose_iterator_cannot_be_had_again_is_not_replayed():

@@ -46,10 +46,12 @@ def test_a_first_wait_past_the_deadline_is_not_made(wait: float, time: float) ->
 def test_a_deadline_that_passed_before_the_first_attempt_is_judged_as_any_failure() -> None:
     """If there is nothing to wait for, the strategy and its classifiers judge, as after any failure."""
     clock = FakeClock()
+    adapter = scripted(clock=clock)
     with retry_options(deadline=1, clock=clock):
         clock.advance(2)
         with pytest.raises(requests.exceptions.ConnectTimeout) as caught:
-            send(scripted(clock=clock))
+            send(adapter)
+    assert adapter.sent == []
     history = retry_history(caught.value)
     assert history.stop_reason is StopReason.DEADLINE
     assert history.attempts[0].votes != ()

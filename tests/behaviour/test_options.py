@@ -163,7 +163,10 @@ REFUSED: list[tuple[str, tuple[Any, ...], str]] = [
     ("max_attempts", (0, -1, True, 2.0, "3", 2**10_000), "a whole number of 1 or more or None is allowed"),
     ("max_backoff", (-0.1, True, "1", None, *TOO_MUCH), "a finite number of seconds (0 or more) is allowed"),
     ("backoff", (-1, False, "none", ExponentialRetryBackoffStrategy, [1], *TOO_MUCH), BACKOFF),
-    ("operation_timeout", (0, 0.0, -1, True, *TOO_MUCH), "a finite number of seconds above 0 or None is allowed"),
+    *[
+        (name, (0, 0.0, -1, True, "10", *TOO_MUCH), "a finite number of seconds above 0 or None is allowed")
+        for name in ("operation_timeout", "operation_attempt_timeout")
+    ],
     ("max_wait", (-1, "soon", True, *TOO_MUCH), "a finite number of seconds (0 or more) or None is allowed"),
     ("validate", (True, 5, "ready", dict), "a function of a response, or None is allowed"),
     ("deadline_header", ("", "X Y", 5, ("X-Y",), ("X-Y", "minutes"), ("", "date"), ("a", "date", "b")), HEADER),

@@ -200,7 +200,7 @@ DIGEST = "an algorithm of hashlib, a colon and all hexadecimal digits, as in 'sh
         ("idempotency_key", "k", "True, False, or a function that makes a key"),
         ("enabled", 1, "True or False"),
         ("pacing", "on", "one of 'announced', 'off'"),
-        ("deadline", 0, "a finite number of seconds above 0"),
+        *(("deadline", value, "a finite number of seconds above 0") for value in (0, -1, float("inf"), "10", True)),
         ("max_wait", -1, "a finite number of seconds (0 or more)"),
         ("validate", 5, "a function of a response, or None"),
         *(("cancel", value, "a threading.Event") for value in (True, 1, "event", threading.Lock())),

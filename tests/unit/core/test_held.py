@@ -17,35 +17,13 @@ from requests.adapters import HTTPAdapter
 from urllib3 import HTTPConnectionPool
 
 from requests_smithy_retry import Outcome, RetryAction, RetryAdapter, classifier
-from requests_smithy_retry.config.retry_config import RetryConfig
-from requests_smithy_retry.config.retry_options import NOTHING
 from requests_smithy_retry.core import held as module
 from requests_smithy_retry.core.held import Held, release_connection
-from requests_smithy_retry.core.time_limits import TimeLimits
-from requests_smithy_retry.testing import CutBody, FakeClock, FaultServer, Reply
-from requests_smithy_retry.wire.state import this_thread
+from requests_smithy_retry.testing import CutBody, FaultServer, Reply
 from tests.support import prepare
 from tests.unit.wire.support import session
 
 pytestmark = pytest.mark.real_time
-
-LONG = b"a line of a long body\n" * 20_000
-
-
-def examined(response: requests.Response, *, stream: bool, limits: TimeLimits | None = None) -> Held:
-    held = Held(stream, limits)
-    held.response = response
-    held.examine(response.request)
-    return held
-
-
-def discard(held: Held, *, reusable: bool) -> None:
-    held.discard(reusable=reusable)
-
-
-def unread(server: FaultServer, made: requests.Session) -> requests.Response:
-    """A response with its connection, from pools that can look ahead."""
-    return made.get(server.url, stream=True)
 
 
 def idle(response: requests.Response) -> int:
@@ -54,117 +32,13 @@ def idle(response: requests.Response) -> int:
     return sum(getattr(connection, "sock", None) is not None for connection in pool.pool.queue)
 
 
-@pytest.mark.parametrize(("reusable", "expected"), [(True, 1), (False, 0)])
-def test_a_discarded_response_keeps_its_connection_only_where_that_is_wanted(reusable: bool, expected: int) -> None:
-    """A discarded response gives its connection back with ``reusable=True``; otherwise the connection is closed."""
-    with FaultServer(Reply(503, body=b"later")) as server, session(max_attempts=1) as made:
-        response = unread(server, made)
-        answer = examined(response, stream=True)
-        discard(answer, reusable=reusable)
-        assert idle(response) == expected
-
-
-@pytest.mark.parametrize(("size", "expected"), [(65_536, 1), (65_537, 0)])
-def test_64_kib_of_a_discarded_body_are_read_and_no_more(size: int, expected: int) -> None:
-    """Up to 64 KiB of a body are read to keep its connection; with a longer body the connection is closed."""
-    with FaultServer(Reply(429, body=b"x" * size)) as server, requests.Session() as session:
-        response = session.get(server.url, stream=True)
-        discard(examined(response, stream=True), reusable=True)
-        assert idle(response) == expected
-
-
-def test_an_unread_answer_that_is_handed_on_has_its_connection() -> None:
-    """The caller of a stream reads the body as if nobody had looked; nobody else has the connection before."""
-    with FaultServer(Reply(404, body=b"not here")) as server, session(max_attempts=1) as made:
-        response = unread(server, made)
-        answer = examined(response, stream=True)
-        answer.finalize(raises=False)
-        assert idle(response) == 0
-        assert response.content == b"not here"
-        assert idle(response) == 1
-
-
-def test_a_success_is_left_its_connection() -> None:
-    """Its body can be read meanwhile as usual, by a classifier that sees successes, for example."""
-    with FaultServer(Reply(200, body=b"here")) as server, session(max_attempts=1) as made:
-        response = unread(server, made)
-        answer = examined(response, stream=True)
-        assert response.content == b"here"
-        assert idle(response) == 1
-        assert examined(response, stream=False).peeked is answer.peeked is None
-
-
-@pytest.mark.parametrize("way", ["discard", "close", "hand_over"])
-def test_a_success_is_let_go_as_any_other_response(way: str) -> None:
-    """An unread success that is not handed over leaves nothing open."""
-    with FaultServer(Reply(200, body=LONG)) as server, session(max_attempts=1) as made:
-        response = unread(server, made)
-        connection = response.raw._connection
-        answer = examined(response, stream=True)
-        if way == "discard":
-            discard(answer, reusable=False)
-        elif way == "close":
-            answer.close()
-        else:
-            answer.finalize(raises=False)
-            assert connection.sock is not None
-            assert response.content == LONG
-            response.close()
-        assert response.raw.closed
-        assert (connection.sock is None) == (way != "hand_over")
-
-
-def test_a_short_answer_is_handed_on_unread_with_its_connection() -> None:
-    """Hooks find what they find with a plain adapter; who reads it then finds all of it there."""
-    with FaultServer(Reply(500, body=b"oh")) as server, session(max_attempts=1) as made:
-        response = unread(server, made)
-        answer = examined(response, stream=False)
-        assert answer.peeked == (True, b"oh")
-        answer.finalize(raises=False)
-        assert (response._content_consumed, idle(response)) == (False, 0)  # type: ignore[attr-defined]
-        assert (response.content, idle(response)) == (b"oh", 1)
-
-
-@pytest.mark.parametrize(("size", "expected"), [(10, True), (300_000, False)])
-def test_only_a_short_stream_outlives_its_connection(size: int, expected: bool) -> None:
-    """A stream with a short body is read before its connection goes, as no retry may be allowed after the wait."""
-    with FaultServer(Reply(503, body=b"x" * size)) as server, session(max_attempts=1) as made:
-        response = unread(server, made)
-        answer = examined(response, stream=True)
-        assert answer.release(reusable=False) is expected
-        discard(answer, reusable=False)
-        assert response.content == (b"x" * size if expected else b"")
-
-
 def test_a_recorded_stream_outlives_its_connection() -> None:
     """A recorded response has no connection that its stream could end with."""
-    response = requests.Response()
-    response.status_code, response.raw, response.request = (
-        503,
-        urllib3.HTTPResponse(io.BytesIO(b"why"), preload_content=False),
-        prepare(),
-    )
-    assert examined(response, stream=True).release(reusable=False)
-
-
-@pytest.mark.parametrize("method", ["GET", "HEAD"])
-@pytest.mark.parametrize("framing", ["length", "chunked"])
-def test_a_connection_is_kept_after_throttling_while_its_response_is(method: str, framing: str) -> None:
-    """http.client sends nothing over a connection whose last response is open."""
-    script = [Reply(429, body=b"x" * 100, framing=framing), Reply(body=b"fine")]
-    with FaultServer(script) as server, session(max_attempts=1) as made:
-        kept = made.request(method, server.url, stream=True)
-        discard(examined(kept, stream=True), reusable=True)
-        assert made.get(server.url).content == b"fine"
-        assert [item.connection_id for item in server.requests] == [0, 0]
-
-
-def test_a_discarded_response_whose_connection_ends_with_it_is_closed() -> None:
-    """A connection that ends with its response is closed, even with ``reusable=True``."""
-    with FaultServer(Reply(429, body=b"x" * 100, framing="close")) as server, session(max_attempts=1) as made:
-        response = unread(server, made)
-        discard(examined(response, stream=True), reusable=True)
-        assert response.raw._fp.fp is None
+    held = Held(True, None)
+    held.response = requests.Response()
+    held.response.status_code, held.response.raw = 503, urllib3.HTTPResponse(io.BytesIO(b"why"), preload_content=False)
+    held.examine(prepare())
+    assert held.release(reusable=False)
 
 
 def test_a_pool_of_gevent_has_no_lock_to_take() -> None:
@@ -176,89 +50,39 @@ def test_a_pool_of_gevent_has_no_lock_to_take() -> None:
     assert closed == [1]
 
 
-def test_a_short_discarded_body_stays_with_its_response() -> None:
-    """A listener that has kept the response can still read it."""
-    with FaultServer(Reply(500, body=b"oh")) as server, session(max_attempts=1) as made:
-        response = unread(server, made)
-        answer = examined(response, stream=False)
-        discard(answer, reusable=False)
-        assert (response.content, idle(response)) == (b"oh", 0)
+class Keeps:
+    """A listener that keeps the first answer, which http.client wants closed before it sends anything else."""
+
+    def __init__(self) -> None:
+        self.kept: list[Any] = []
+
+    def after_attempt(self, event: Any) -> None:
+        self.kept.append(event.response)
 
 
-def test_a_discarded_body_of_exactly_64_kib_leaves_a_connection_that_can_be_used() -> None:
-    """The connection is usable even while a listener keeps the response, which http.client wants closed first."""
-    kept = []
-
-    class Keeps:
-        def after_attempt(self, event: Any) -> None:
-            kept.append(event.response)
-
-    script = [Reply(429, body=b"x" * 65_536), Reply(body=b"fine")]
-    with FaultServer(script) as server, session(listeners=[Keeps()]) as made:
-        assert made.get(server.url).content == b"fine"
-        assert [item.connection_id for item in server.requests] == [0, 0]
-        assert len(kept[0].content) == 65_536
-
-
-def test_of_a_long_answer_the_beginning_is_enough() -> None:
-    """The first 64 KiB are there for classifiers; the rest is read when the caller reads the body."""
-    with FaultServer(Reply(500, body=LONG)) as server, session(max_attempts=1) as made:
-        answer = examined(unread(server, made), stream=False)
-        assert answer.peeked is not None
-        assert LONG.startswith(answer.peeked.prefix)
-        assert len(answer.peeked.prefix) == 65_536
-        assert not answer.read_on()
-        assert answer.response is not None
-        assert answer.response.content == LONG
-        answer.close()
-
-
-def test_a_broken_answer_is_closed() -> None:
-    """A broken answer that is handed over leaves no connection in the pool."""
-    with FaultServer(Reply(500, body=b"oh")) as server, session(max_attempts=1) as made:
-        response = unread(server, made)
-        answer = examined(response, stream=False)
-        answer.error = OSError("broken")
-        answer.finalize(raises=False)
-        assert idle(response) == 0
-
-
-@pytest.mark.parametrize(("stream", "usual"), [(False, 5), (True, 7)])
-def test_only_a_body_that_the_caller_reads_has_no_deadline(stream: bool, usual: float) -> None:
-    """Once the response is handed over, each read may take the caller's timeout, as without a deadline."""
-    with FaultServer(Reply(500, body=b"oh")) as server, session(max_attempts=1) as made:
-        bound = TimeLimits(RetryConfig(operation_timeout=5), NOTHING, FakeClock())
-        response = made.get(server.url, stream=True, timeout=bound.begin(7))
-        socket = response.raw._connection.sock
-        examined(response, stream=stream, limits=bound).finalize(raises=False)
-        this_thread.deadline = bound.outer
-        assert socket.gettimeout() == usual
-        response.close()
-
-
-def test_a_coding_that_does_not_end_is_the_attempts_failure() -> None:
-    """All bytes are there that were announced, and still the body is cut."""
-    cut = gzip.compress(b"x" * 1000)[:-10]
-    with FaultServer(Reply(500, {"Content-Encoding": "gzip"}, cut)) as server, session(max_attempts=1) as made:
-        answer = examined(unread(server, made), stream=False)
-        assert answer.read_on()
-        assert type(answer.error) is requests.exceptions.ContentDecodingError
-        answer.close()
-
-
-def test_whatever_goes_wrong_in_a_body_is_named_as_requests_names_it() -> None:
-    """No input from the network raises anything else (contract 13)."""
-
-    class Odd(requests.Response):
-        @property
-        def content(self) -> Any:
-            raise ValueError("odd")
-
-    response = Odd()
-    response.status_code, response.request = 500, prepare()
-    error: Any = examined(response, stream=False).error
-    assert type(error) is requests.exceptions.ChunkedEncodingError
-    assert (str(error), error.request) == ("odd", response.request)
+@pytest.mark.parametrize(
+    ("status", "method", "size", "framing", "connections", "left"),
+    [
+        (429, "GET", 100, "length", [0, 0], 100),
+        (429, "GET", 100, "chunked", [0, 0], 100),
+        (429, "GET", 100, "close", [0, 1], 100),
+        (429, "GET", 65_536, "length", [0, 0], 65_536),
+        (429, "GET", 65_537, "length", [0, 1], 0),
+        (429, "HEAD", 100, "length", [0, 0], 0),
+        (429, "HEAD", 100, "chunked", [0, 0], 0),
+        (503, "GET", 100, "length", [0, 1], 100),
+    ],
+)
+def test_up_to_64_kib_of_a_discarded_body_are_read(
+    status: int, method: str, size: int, framing: Any, connections: list[int], left: int
+) -> None:
+    """After throttling the connection is kept for that; who has kept the response can read what is left of it."""
+    listener, script = Keeps(), [Reply(status, body=b"x" * size, framing=framing), Reply(body=b"fine")]
+    with FaultServer(script) as server, session(listeners=[listener]) as made:
+        assert made.request(method, server.url).status_code == 200
+        assert [item.connection_id for item in server.requests] == connections
+    assert listener.kept[0].raw._original_response.isclosed()
+    assert len(listener.kept[0].content) == left
 
 
 @pytest.mark.parametrize(("body", "expected", "kept"), [(b"why", b"why", 1), (b"x" * 300_000, b"", 0)])

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from requests_smithy_retry import ErrorKind, RetryQuota, RetryReason, StopReason, TokenBucketSnapshot
-from requests_smithy_retry.core.line import UNLIMITED, Bounds, Failure, Progress
+from requests_smithy_retry.core.line import UNLIMITED, Failure, Progress, Bounds
 from requests_smithy_retry.core.payoff import PayoffQuota, PayoffTokenBucket
 from requests_smithy_retry.core.steps import Refused
 from requests_smithy_retry.core.strategy import drive
@@ -72,7 +72,7 @@ def test_it_is_a_retry_quota():
     assert not bucket.acquire(1)
     bucket.release(100)
     assert TokenBucketSnapshot(2.0, 36.0, "memory") == bucket.snapshot()
-    assert "<PayoffTokenBucket 36 of 2>" == repr(bucket)
+    assert ["<PayoffTokenBucket 36 of 2>", "<PayoffTokenBucket 5 of 5>"] == [repr(bucket), repr(PayoffTokenBucket(5))]
 
 
 @pytest.mark.parametrize("method", ["acquire", "release", "succeeded"])
@@ -83,6 +83,8 @@ def test_no_amount_below_nothing_is_taken_or_given(method, amount):
     with pytest.raises(ValueError, match="0 or more"):
         getattr(bucket, method)(amount)
     assert 2.0 == bucket.available
+    with pytest.raises(ValueError, match="0 or more"):
+        PayoffTokenBucket(amount)
 
 
 def test_renewing_it_takes_nothing_away():
@@ -111,13 +113,6 @@ def test_a_bucket_begins_with_the_retries_of_one_operation(most, tokens):
     assert tokens == bucket.available
     bucket.succeeded(1)
     assert min(2 * tokens + 1, max(36.0, tokens)) == bucket.available
-
-
-def test_it_begins_with_as_many_tokens_as_it_is_told():
-    """Below nothing, or no number, is refused."""
-    assert "<PayoffTokenBucket 5 of 5>" == repr(PayoffTokenBucket(5))
-    with pytest.raises(ValueError, match="0 or more"):
-        PayoffTokenBucket(-1)
 
 
 @pytest.mark.parametrize("twin", [copy.copy, copy.deepcopy, lambda bucket: pickle.loads(pickle.dumps(bucket))])
@@ -304,17 +299,6 @@ def test_a_line_that_fills_up_meanwhile_refuses():
     assert Refused(StopReason.LINE_FULL) == joins.place.look(0.0)
 
 
-def test_who_waits_goes_when_everything_is_forgotten():
-    """The bucket is full again, and nothing is known to be down."""
-    director, said = Director(), []
-    quota, _ = emptied(director)
-    director.start(lambda: said.append(fail(quota, director).why))
-    quota.forget(0.0)
-    director.settle()
-    assert ["what was known of the service was forgotten"] == said
-    assert TokenBucketSnapshot(2.0, 2.0, "memory", 0, None) == quota.snapshot(0.0)
-
-
 # What is known of the service
 
 
@@ -341,20 +325,6 @@ def test_what_was_repaired_is_spare():
     assert quota.is_spare(0.0)
     quota.bucket.acquire(2.5)
     assert not quota.is_spare(0.0)
-
-
-def test_an_outage_is_told_of_once_it_is_over():
-    """With its length and the operations that gave up in it; where none did, nothing is told."""
-    clock = FakeClock()
-    quota = PayoffQuota()
-    assert 0 == quota.gave_up(is_outage=True)  # nothing failed
-    fail(quota, clock)
-    assert 0 == quota.gave_up(is_outage=False)  # it only ran out of attempts
-    assert [1, 2] == [quota.gave_up(is_outage=True), quota.gave_up(is_outage=False)]
-    assert (7.0, 2) == quota.first_try(7.0, 0.0, None)
-    progress = fail(quota, clock).progress
-    assert quota.succeeded(progress, PLAIN, 8.0) is None
-    assert 0 == quota.gave_up(is_outage=True)
 
 
 # Many at once

@@ -12,10 +12,7 @@ from urllib3.exceptions import DecodeError, EmptyPoolError
 
 from requests_smithy_retry import (
     RetryConfig,
-    RetryConfigError,
     RetryConfigWarning,
-    StopReason,
-    retry_history,
     retry_options,
 )
 from requests_smithy_retry.clock import Deadline
@@ -44,15 +41,6 @@ def test_each_attempt_gets_what_is_left() -> None:
     adapter = scripted(taking(clock, 2, 503), 200, clock=clock, operation_timeout=10, backoff=1)
     send(adapter, timeout=30)
     assert [sent.options["timeout"] for sent in adapter.sent] == [10, 7]
-
-
-def test_a_wait_that_would_pass_the_deadline_is_not_begun() -> None:
-    """The last outcome is handed over at once."""
-    clock = FakeClock()
-    adapter = scripted(503, clock=clock, operation_timeout=5, backoff=5)
-    response = send(adapter)
-    assert (response.status_code, clock.sleeps) == (503, [])
-    assert retry_history(response).stop_reason is StopReason.DEADLINE
 
 
 def test_an_attempt_has_its_own_bound() -> None:
@@ -93,19 +81,6 @@ def test_of_nested_deadlines_the_earlier_counts() -> None:
     assert [10, 3, 10] == [sent.options["timeout"].read_timeout for sent in adapter.sent]
 
 
-def test_nothing_is_sent_after_the_deadline() -> None:
-    """A request that begins too late fails with ConnectTimeout, and says why."""
-    clock = FakeClock()
-    adapter = scripted(clock=clock)
-    with retry_options(deadline=10, clock=clock):
-        clock.sleep(11)
-        with pytest.raises(requests.exceptions.ConnectTimeout) as caught:
-            send(adapter, "POST", data=b"x")
-    assert adapter.sent == []
-    assert retry_history(caught.value).stop_reason is StopReason.DEADLINE
-    assert this_thread.deadline is None
-
-
 def test_running_out_of_time_has_one_name() -> None:
     """A body that stalls until the deadline is a ReadTimeout, where requests would say ConnectionError."""
     clock = FakeClock()
@@ -115,70 +90,23 @@ def test_running_out_of_time_has_one_name() -> None:
         send(adapter)
 
 
-def test_another_fault_at_the_last_moment_keeps_its_name() -> None:
-    """A refused connection at the deadline is not renamed to a time-out."""
-    clock = FakeClock()
-    refused = requests.ConnectionError(ConnectionRefusedError())
-    adapter = scripted(taking(clock, 5, refused), clock=clock, operation_timeout=5)
-    with pytest.raises(requests.ConnectionError) as caught:
-        send(adapter)
-    assert caught.value is refused
-
-
-@pytest.mark.parametrize("seconds", [0, -1, float("inf"), "10", True])
-@pytest.mark.parametrize("option", ["operation_timeout", "operation_attempt_timeout", "deadline"])
-def test_a_bound_is_a_number_above_0(option: str, seconds: Any) -> None:
-    """Anything else is refused with its name."""
-    make: Any = retry_options if option == "deadline" else scripted
-    with pytest.raises(RetryConfigError, match=option):
-        make(**{option: seconds})
-
-
-@pytest.mark.parametrize("connecting", [False, True])
-@pytest.mark.parametrize(
-    ("error", "expected"),
-    [
-        (EmptyPoolError(None, "full"), {requests.exceptions.ConnectTimeout}),  # type: ignore[arg-type]
-        (TimeoutError("timed out"), {requests.exceptions.ReadTimeout, requests.exceptions.ConnectTimeout}),
-    ],
-)
-def test_what_time_ran_out_for(connecting: bool, error: Exception, expected: set[type[Exception]]) -> None:
-    """A wait for a connection, or its making, is a ConnectTimeout, because nothing was written."""
-    clock = FakeClock()
-    limits = TimeLimits(RetryConfig(operation_timeout=5), NOTHING, clock)
-    limits.begin(None)
-    this_thread.connecting = connecting
-    clock.sleep(5)
-    named = limits.translated(error, prepare())
-    this_thread.deadline = limits.outer
-    this_thread.connecting = False
-    assert type(named) in expected
-    assert isinstance(named, requests.exceptions.ConnectTimeout) is (connecting or isinstance(error, EmptyPoolError))
-
-
-def test_what_a_body_fails_with_is_a_requests_exception() -> None:
-    """A bug of a foreign raw body gets the name that requests has for a body that broke off; its own names stay."""
-    assert isinstance(as_body_failure(ValueError("bad"), prepare()), requests.exceptions.ChunkedEncodingError)
-    own = requests.exceptions.ContentDecodingError("bad")
-    assert as_body_failure(own, prepare()) is own
+class SoftTimeLimitExceeded(Exception):
+    """As Celery's: a signal's handler raises it."""
 
 
 @pytest.mark.parametrize(
     "error", [ValueError("bad"), http.client.IncompleteRead(b""), zlib.error("bad"), DecodeError("bad")]
 )
 def test_what_reading_ends_with_is_named_by_requests(error: Exception) -> None:
-    """An exception of Python, urllib3 or a decoder on bad input is a body that broke off."""
-    assert isinstance(as_body_failure(error, prepare()), requests.exceptions.ChunkedEncodingError)
+    """What Python, urllib3, a decoder or a foreign raw body raises is a body that broke off, with cause and request."""
+    named: Any = as_body_failure(error, REQUEST)
+    assert (requests.exceptions.ChunkedEncodingError, (error,), REQUEST) == (type(named), named.args, named.request)
 
 
-def test_what_a_signal_raised_meanwhile_is_handed_on() -> None:
-    """An exception of the caller's own is no fault of the body: it stays what it is."""
-
-    class SoftTimeLimitExceeded(Exception):
-        """As Celery's."""
-
-    raised = SoftTimeLimitExceeded()
-    assert as_body_failure(raised, prepare()) is raised
+@pytest.mark.parametrize("error", [requests.exceptions.ContentDecodingError("bad"), SoftTimeLimitExceeded()])
+def test_what_has_a_name_and_what_is_the_callers_own_stays(error: Exception) -> None:
+    """An exception of a signal's handler is no fault of the body."""
+    assert as_body_failure(error, REQUEST) is error
 
 
 def limits_of(clock: FakeClock, **options: Any) -> TimeLimits:
@@ -212,55 +140,45 @@ def test_within_another_operation_the_earlier_deadline_holds(outer: float, expec
         assert limits.outer is outside
 
 
-def translated(error: Exception, *, passed: float, connecting: bool = False, **options: Any) -> Exception:
-    """Return the translation of an attempt's failure, some seconds after the attempt began."""
-    clock = FakeClock()
-    limits = limits_of(clock, **options)
-    limits.begin(None)
-    this_thread.connecting = connecting
-    clock.sleep(passed)
-    try:
-        return limits.translated(error, REQUEST)
-    finally:
-        this_thread.deadline = limits.outer
-        this_thread.connecting = False
-
-
 REQUEST = prepare()
-
-
-def test_before_the_deadline_a_timeout_keeps_its_name() -> None:
-    """A socket may wake 5 ms early, and no more; before an attempt has begun, nothing is renamed."""
-    error = TimeoutError("timed out")
-    assert limits_of(FakeClock(), operation_timeout=5).translated(error, REQUEST) is error
-    assert translated(error, passed=4.5, operation_timeout=5) is error
-    assert translated(error, passed=4.994, operation_timeout=5) is error
-    assert translated(error, passed=4.9951, operation_timeout=5) is not error
-    assert translated(error, passed=0, operation_timeout=0.005) is not error
-
-
-@pytest.mark.parametrize("own", [requests.exceptions.ConnectTimeout, requests.exceptions.ReadTimeout])
-def test_a_timeout_of_requests_at_the_deadline_is_the_same_object(own: type[Exception]) -> None:
-    """A timeout of requests has the right name already."""
-    error = own(TimeoutError())
-    assert translated(error, passed=5, operation_timeout=5) is error
+READ, CONNECT = requests.exceptions.ReadTimeout, requests.exceptions.ConnectTimeout
+LATE = TimeoutError("timed out")
 
 
 @pytest.mark.parametrize(
-    ("error", "connecting"),
-    [(EmptyPoolError(None, "full"), False), (TimeoutError("out"), True), (TimeoutError("out"), False)],  # type: ignore[arg-type]
+    ("error", "left", "connecting", "expected"),
+    [
+        (LATE, 0, False, READ),
+        (LATE, 0, True, CONNECT),
+        (EmptyPoolError(None, "full"), 0, False, CONNECT),  # type: ignore[arg-type]
+        (EmptyPoolError(None, "full"), 0, True, CONNECT),  # type: ignore[arg-type]
+        (CONNECT(LATE), 0, False, None),  # it has the right name already
+        (READ(LATE), 0, False, None),
+        (requests.ConnectionError(ConnectionRefusedError()), 0, False, None),  # another fault at the last moment
+        (LATE, 0.5, False, None),
+        (LATE, 0.006, False, None),
+        (LATE, 0.005, False, READ),  # a socket may wake so early, and no earlier
+    ],
 )
-def test_a_renamed_failure_has_its_cause_and_its_request(error: Exception, connecting: bool) -> None:
-    """A renamed failure has its cause and request, as exceptions of requests have."""
-    named: Any = translated(error, passed=5, connecting=connecting, operation_timeout=5)
-    assert (named.args, named.request) == ((error,), REQUEST)
+def test_what_time_ran_out_for(error: Any, left: float, connecting: bool, expected: type[Exception] | None) -> None:
+    """A wait for a connection, or its making, is a ConnectTimeout, because nothing was written; None: it stays."""
+    clock = FakeClock()
+    limits = limits_of(clock, operation_timeout=left or 5)
+    limits.begin(None)
+    this_thread.connecting = connecting
+    clock.sleep(0 if left else 5)
+    named: Any = limits.translated(error, REQUEST)
+    this_thread.deadline = limits.outer
+    this_thread.connecting = False
+    if expected is None:
+        assert named is error
+    else:
+        assert (expected, (error,), REQUEST) == (type(named), named.args, named.request)
 
 
-def test_a_failed_body_has_its_cause_and_its_request() -> None:
-    """A failed body has its cause and request, as exceptions of requests have."""
-    error = ValueError("bad")
-    named: Any = as_body_failure(error, REQUEST)
-    assert (named.args, named.request) == ((error,), REQUEST)
+def test_before_an_attempt_has_begun_nothing_is_renamed() -> None:
+    """There is no bound that could have passed."""
+    assert limits_of(FakeClock(), operation_timeout=5).translated(LATE, REQUEST) is LATE
 
 
 @pytest.mark.parametrize("options", [{"operation_timeout": 5}, {"operation_attempt_timeout": 5}])
@@ -268,11 +186,10 @@ def test_deadlines_that_do_not_hold_are_refused_aloud(monkeypatch: pytest.Monkey
     """Where urllib3-future has replaced urllib3: once, and only where somebody sets a deadline."""
     monkeypatch.setattr(private, "IS_FUTURE", True)
     monkeypatch.setattr(time_limits, "_warned", {})
-    clock = FakeClock()
-    TimeLimits(RetryConfig(), NOTHING, clock)
+    limits_of(FakeClock())
     with pytest.warns(RetryConfigWarning, match="urllib3-future has replaced urllib3"):
-        TimeLimits(RetryConfig(**options), NOTHING, clock)
-    TimeLimits(RetryConfig(**options), NOTHING, clock)
+        limits_of(FakeClock(), **options)
+    limits_of(FakeClock(), **options)
 
 
 @pytest.mark.parametrize(
@@ -283,6 +200,6 @@ def test_a_wait_ends_by_the_deadline_whatever_came_after_its_decision(
 ) -> None:
     """To read up a discarded body may take a second, in which the deadline comes nearer."""
     clock = FakeClock()
-    limits = TimeLimits(RetryConfig(operation_timeout=timeout), NOTHING, clock)
+    limits = limits_of(clock, operation_timeout=timeout)
     clock.advance(late)
     assert expected == limits.at_most(2.0)
