@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from requests_smithy_retry import StopReason
-from requests_smithy_retry.core.line import Failure, Go, Line, Progress, Bounds, Waiter
+from requests_smithy_retry.core.line import Bounds, Failure, Go, Line, Progress, Waiter
 from requests_smithy_retry.core.steps import Refused, Wait
 
 PLAIN = Bounds()
@@ -117,7 +117,12 @@ def test_how_long_an_operation_waits(bounds, began, down_since, leaves):
 
 @pytest.mark.parametrize(
     ("bounds", "down_since", "leaves"),
-    [(Bounds(), 0.0, 65.0), (Bounds(), None, 70.0), (Bounds(deadline=30.0), 0.0, 30.0), (Bounds(patience=0.0), 0.0, 60.0)],
+    [
+        (Bounds(), 0.0, 65.0),
+        (Bounds(), None, 70.0),
+        (Bounds(deadline=30.0), 0.0, 30.0),
+        (Bounds(patience=0.0), 0.0, 60.0),
+    ],
 )
 def test_what_a_throttling_server_asks_for_is_not_counted_as_patience(bounds, down_since, leaves):
     """It begins when those seconds are over; a deadline holds."""
@@ -452,7 +457,7 @@ def test_five_minutes_without_attempts_make_a_scope_as_good_as_new():
 def test_no_order_of_events_strands_anybody(data):
     """Each waiter always knows when to look again, and leaves in time; one that asks is in line."""
     scene = Scene(age=data.draw(st.floats(0, 1000)), firsts=data.draw(st.integers(0, 1000)), max_waiters=8)
-    standings, limits = [], {}
+    progresses, limits = [], {}
     for _ in range(data.draw(st.integers(1, 40))):
         scene.now += data.draw(st.sampled_from([0.0, 0.01, 0.3, 1.0, 4.0, 30.0, 400.0]))
         for waiter in tuple(scene.line.waiters):
@@ -461,7 +466,7 @@ def test_no_order_of_events_strands_anybody(data):
                 if isinstance(seen, Wait):
                     assert scene.now < seen.until <= limits[waiter]
                 elif isinstance(seen, Go):
-                    standings.append((seen.progress, waiter.bounds))
+                    progresses.append((seen.progress, waiter.bounds))
         match data.draw(st.sampled_from(["fail", "fail", "again", "throttled", "succeed", "leave", "counted", "sent"])):
             case "succeed":
                 scene.succeed(is_first=data.draw(st.booleans()), latency=data.draw(st.floats(0, 2)), timeout=1.0)
@@ -477,8 +482,8 @@ def test_no_order_of_events_strands_anybody(data):
             case kind:
                 bounds = Bounds(deadline=data.draw(st.none() | st.floats(0, 60).map(scene.now.__add__)))
                 progress = Progress(scene.now)
-                if kind == "again" and standings:
-                    progress, bounds = standings.pop()
+                if kind == "again" and progresses:
+                    progress, bounds = progresses.pop()
                 counted = scene.fail(bounds, progress)
                 if isinstance(counted, Progress):
                     waiter = Waiter(counted, bounds, scene.now, scene.now, lambda: None)

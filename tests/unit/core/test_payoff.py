@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from requests_smithy_retry import ErrorKind, RetryQuota, RetryReason, StopReason, TokenBucketSnapshot
-from requests_smithy_retry.core.line import UNLIMITED, Failure, Progress, Bounds
+from requests_smithy_retry.core.line import UNLIMITED, Bounds, Failure, Progress
 from requests_smithy_retry.core.payoff import PayoffQuota, PayoffTokenBucket
 from requests_smithy_retry.core.steps import Refused
 from requests_smithy_retry.core.strategy import drive

@@ -66,21 +66,29 @@ def in_context(error=None, **given):
     return error
 
 
-def test_driven_by_hand_the_options_of_the_block_hold():
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"max_attempts": 1}, StopReason.MAX_ATTEMPTS),
+        ({"enabled": False}, StopReason.DISABLED),
+        ({"deadline": 0.04}, StopReason.DEADLINE),
+        ({"classifiers": only()}, StopReason.NOT_RETRYABLE),
+        ({"deadline": 60}, None),
+        ({}, None),
+    ],
+)
+def test_driven_by_hand_the_options_of_the_block_hold(options, reason):
     """An error that carries no context of the adapter's is judged by what ``retry_options`` says around."""
     of = strategy(max_attempts=5)
-    with retry_options(max_attempts=1):
-        assert refusal(of, of.acquire_initial_retry_token()).stop_reason is StopReason.MAX_ATTEMPTS
-    with retry_options(enabled=False):
-        assert refusal(of, of.acquire_initial_retry_token()).stop_reason is StopReason.DISABLED
-    with retry_options(deadline=0.04, clock=of.clock):
-        assert refusal(of, of.acquire_initial_retry_token()).stop_reason is StopReason.DEADLINE
-    with retry_options(deadline=60):
-        assert refresh(of, of.acquire_initial_retry_token()).retry_delay == 0.05
+    with retry_options(**options, clock=of.clock):
+        if reason is None:
+            assert 0.05 == refresh(of, of.acquire_initial_retry_token()).retry_delay
+        else:
+            assert reason is refusal(of, of.acquire_initial_retry_token()).stop_reason
 
 
-def test_tokens_count_and_delays_double():
-    """Attempts count from 0 in the token, delays double from the base of the failure's kind."""
+def test_a_token_says_how_often_after_which_delay_and_why():
+    """Attempts count from 0, delays double from the base of the failure's kind, and the verdict has its votes."""
     of = strategy(max_attempts=5)
     token = of.acquire_initial_retry_token(token_scope="a")
     assert (0, 0.0, "a") == (token.retry_count, token.retry_delay, token.token_scope)
@@ -89,6 +97,9 @@ def test_tokens_count_and_delays_double():
         token = refresh(of, token, error)
         seen.append((token.retry_count, token.retry_delay, token.token_scope))
     assert [(1, 0.05, "a"), (2, 2.0, "a"), (3, 0.2, "a")] == seen
+    reason = RetryReason(ErrorKind.TRANSIENT, not_applied=True)
+    assert RetryAction.retry_indicated(reason) == token.classification.action
+    assert token.classification.votes
 
 
 def test_a_quota_is_nowhere():
@@ -108,16 +119,6 @@ def test_a_snapshot_cannot_be_changed(name):
         getattr(of, name)["a"] = 1
     with pytest.raises(AttributeError):
         setattr(of, name, {})
-
-
-def test_a_token_carries_who_said_what():
-    """The verdict that led to it, and its votes."""
-    of = strategy()
-    token = refresh(of, of.acquire_initial_retry_token())
-    assert (
-        RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, not_applied=True)) == token.classification.action
-    )
-    assert token.classification.votes
 
 
 @pytest.mark.parametrize(
@@ -165,30 +166,6 @@ def response(status: int, **headers: str) -> requests.Response:
     made.status_code = status
     made.headers.update(headers)
     return made
-
-
-@pytest.mark.parametrize(
-    ("floor", "name", "header", "expected"),
-    [
-        (3, "Retry-After", "7", (7, "retry-after")),
-        (7, "Retry-After", "3", (7, "classifier")),
-        (6, "x-amz-retry-after", "10000", (6, "classifier")),  # asks for more, but is bounded to 5 s above the backoff
-    ],
-)
-def test_of_two_hints_the_one_that_makes_the_longer_wait_counts(floor, name, header, expected):
-    """A classifier's floor, or the hint in the response's headers."""
-    of = strategy(classifiers=[classifier(lambda outcome: asking_for(floor))])
-    error = in_context(KeyError(), outcome=Outcome(response=response(503, **{name: header})))
-    token = refresh(of, of.acquire_initial_retry_token(), error)
-    assert expected == (token.retry_delay, token.delay_source)
-
-
-def test_a_date_is_measured_on_the_wall_clock_of_the_strategy():
-    """A response without a date of its own is read by the strategy's wall clock."""
-    of = strategy()
-    date = formatdate(of.clock.wall() + 9, usegmt=True)
-    error = in_context(KeyError(), outcome=Outcome(response=response(503, **{"Retry-After": date})))
-    assert 9 == refresh(of, of.acquire_initial_retry_token(), error).retry_delay
 
 
 OPTIONS_OF = {
@@ -260,6 +237,34 @@ def asking_for(seconds: float) -> RetryAction:
     return RetryAction.retryable_error_with_explicit_delay(ErrorKind.TRANSIENT, seconds)
 
 
+def floor(seconds: float, source: str | None = None) -> RetryAction:
+    return RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, seconds, source))
+
+
+IN_NINE_SECONDS = formatdate(FakeClock().wall() + 9, usegmt=True)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "headers", "delay", "source"),
+    [
+        (asking_for(3), {}, 3, "classifier"),
+        (floor(3), {}, 3, "classifier"),  # a floor whose reason names no source
+        (floor(9, "retry-after"), {}, 9, "retry-after"),
+        (floor(9, "x-amz-retry-after"), {}, 5.05, "x-amz-retry-after"),  # five seconds are added at most (contract 7.2)
+        (asking_for(3), {"Retry-After": "7"}, 7, "retry-after"),
+        (asking_for(7), {"Retry-After": "3"}, 7, "classifier"),
+        (asking_for(6), {"x-amz-retry-after": "10000"}, 6, "classifier"),
+        (None, {"Retry-After": IN_NINE_SECONDS}, 9, "retry-after"),  # by the wall clock of the strategy
+    ],
+)
+def test_the_wait_that_a_classifier_or_a_header_asks_for(verdict, headers, delay, source):
+    """Of a classifier's floor and the hint in the response's headers, the one that makes the longer wait counts."""
+    of = strategy(classifiers=[classifier(lambda outcome: verdict)])
+    error = in_context(KeyError(), outcome=Outcome(response=response(503, **headers))) if headers else KeyError()
+    token = refresh(of, of.acquire_initial_retry_token(), error)
+    assert (delay, source) == (token.retry_delay, token.delay_source)
+
+
 @pytest.mark.parametrize(("after", "delay", "source"), [(3, 3, "error"), (0.01, 0.05, "backoff"), (120, 120, "error")])
 def test_a_floor_is_a_floor(after, delay, source):
     """An error's ``retry_after`` lengthens the delay and never shortens it, and its source is kept."""
@@ -303,47 +308,17 @@ def test_after_a_classifiers_bug_the_token_is_still_good():
     assert 1 == refresh(of, token).retry_count
 
 
-def test_options_of_an_operation_hold():
-    """max_attempts and classifiers of one operation are the strategy's for it."""
-    of = strategy(max_attempts=9)
-
-    def ask(**options):
-        with retry_options(**options):
-            return refresh(of, of.acquire_initial_retry_token(), KeyError())
-
-    yes = classifier(lambda outcome: RetryAction.transient_error())
-    assert 1 == ask(classifiers=(yes,)).retry_count
-    for options, reason in (
-        ({}, StopReason.NOT_RETRYABLE),
-        ({"classifiers": (yes,), "max_attempts": 1}, StopReason.MAX_ATTEMPTS),
-    ):
-        with pytest.raises(RetryError) as caught:
-            ask(**options)
-        assert reason is caught.value.stop_reason
-    with retry_options(classifiers=only()):
-        assert StopReason.NOT_RETRYABLE is refusal(of, of.acquire_initial_retry_token()).stop_reason
+def test_classifiers_of_an_operation_hold():
+    """They are asked beside the strategy's own."""
+    of, yes = strategy(), classifier(lambda outcome: RetryAction.transient_error())
+    with retry_options(classifiers=(yes,)):
+        assert 1 == refresh(of, of.acquire_initial_retry_token(), KeyError()).retry_count
 
 
 def test_it_shows_how_many_attempts_it_allows():
     """The repr is short."""
     assert "<SimpleRetryStrategy max_attempts=5>" == repr(strategy(max_attempts=5))
     assert "<SimpleRetryStrategy max_attempts=None>" == repr(strategy())
-
-
-def test_a_floor_made_by_hand_is_the_classifiers():
-    """A floor whose reason names no source counts as the classifier's."""
-    by_hand = RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, 3))
-    of = strategy(classifiers=[classifier(lambda outcome: by_hand)])
-    token = refresh(of, of.acquire_initial_retry_token(), KeyError())
-    assert (3, "classifier") == (token.retry_delay, token.delay_source)
-
-
-@pytest.mark.parametrize(("source", "delay"), [("x-amz-retry-after", 5.05), ("retry-after", 9.0), (None, 9.0)])
-def test_a_floor_counts_as_its_source_says(source, delay):
-    """A floor from x-amz-retry-after adds at most five seconds, even without a response (contract 7.2)."""
-    asking = classifier(lambda outcome: RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, 9.0, source)))
-    of = strategy(classifiers=[asking])
-    assert delay == refresh(of, of.acquire_initial_retry_token(), KeyError()).retry_delay
 
 
 def test_a_copy_has_the_very_policy():
