@@ -9,12 +9,9 @@ from typing import Any
 
 import pytest
 import requests
-import urllib3.util.connection
-from urllib3.exceptions import LocationParseError
 
 from requests_smithy_retry import StopReason, retry_history
 from requests_smithy_retry.clock import Deadline
-from requests_smithy_retry.interruptions import causes
 from requests_smithy_retry.testing import (
     CloseAfterRequest,
     FakeClock,
@@ -43,28 +40,6 @@ def test_a_socket_that_was_connected_too_late_is_closed(monkeypatch: pytest.Monk
             made.get(server.url)
         monkeypatch.undo()
         assert [-1] == [sock.fileno() for sock in opened]
-
-
-def test_a_name_that_stands_for_nothing() -> None:
-    """A name that cannot be resolved is not a time-out under a deadline, either."""
-    failed = pytest.raises(requests.ConnectionError)
-    with session(operation_timeout=60, max_attempts=1) as made, failed as caught:
-        made.get("http://name.invalid/")
-    assert not isinstance(caught.value, requests.exceptions.Timeout)
-
-
-def test_somebody_elses_way_to_find_a_host_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A patched ``create_connection`` still gets the name."""
-    real, asked = urllib3.util.connection.create_connection, []
-
-    def own(address: tuple[str, int], *rest: Any, **more: Any) -> Any:
-        asked.append(address[0])
-        return real(("127.0.0.1", address[1]), *rest, **more)
-
-    monkeypatch.setattr(urllib3.util.connection, "create_connection", own)
-    with FaultServer() as server, session(operation_timeout=60) as made:
-        assert made.get(f"http://name.test:{server.port}/").status_code == 200
-    assert asked == ["name.test"]
 
 
 def test_what_a_step_may_take() -> None:
@@ -159,33 +134,3 @@ def test_an_address_keeps_its_scope(monkeypatch: pytest.MonkeyPatch, address: An
     with session(operation_timeout=60, max_attempts=1) as made, pytest.raises(requests.ConnectionError) as caught:
         made.get("http://name.test/")
     assert ([address], expected) == (connected, retry_history(caught.value).attempts[0].address)
-
-
-def test_an_interruption_while_a_name_is_resolved_comes_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An exception of a signal's handler is not taken for a failure to resolve."""
-    mine = OSError("by the handler")
-
-    def interrupted(*_: Any) -> Any:
-        raise mine
-
-    monkeypatch.setattr(socket, "getaddrinfo", interrupted)
-    monkeypatch.setattr("requests_smithy_retry.wire.connect.is_interruption", lambda error: error is mine)
-    with session(max_attempts=1) as made, pytest.raises(requests.ConnectionError) as caught:
-        made.get("http://name.test/")
-    assert mine in list(causes(caught.value))
-    assert "Failed to establish" not in str(caught.value)
-
-
-@pytest.mark.parametrize("url", [f"http://{'x' * 64}.test/", "http://[::1]:9/"])
-def test_a_host_that_cannot_be_looked_up_fails_as_without_a_deadline(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
-    """A name with a label that is too long, and an address of a family that is not allowed."""
-    monkeypatch.setattr(urllib3.util.connection, "allowed_gai_family", lambda: socket.AF_INET)
-    kinds = []
-    for options in ({}, {"operation_timeout": 5}):
-        with (
-            session(max_attempts=1, **options) as made,
-            pytest.raises((requests.RequestException, LocationParseError)) as caught,
-        ):
-            made.get(url)
-        kinds.append(type(caught.value))
-    assert kinds[0] is kinds[1]

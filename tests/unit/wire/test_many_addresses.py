@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import requests
+import urllib3.util.connection
 from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection
 from urllib3.connectionpool import HTTPConnectionPool
@@ -197,22 +198,15 @@ class Listener(RetryListener):
 
 
 def test_a_listener_sees_the_address_of_each_attempt(servers: Any) -> None:
-    """A listener sees the address of each attempt, on a new connection and on a kept one."""
+    """On a new connection and on a kept one; the history's dict has the addresses, too."""
     servers[0].script([Reply(503)])
     listener = Listener()
     with session(listeners=[listener]) as made:
-        for _ in range(2):
-            made.get(URL)
-    assert [(A, A), (B, B), (B, B)] == listener.heard
-
-
-def test_the_plain_form_of_a_history_has_the_addresses(servers: Any) -> None:
-    """The history's dict has the addresses."""
-    servers[0].script([Reply(503)])
-    with session() as made:
         history = retry_history(made.get(URL))
-        assert history is not None
-        assert [A, B] == [row["address"] for row in history.to_dict()["attempts"]]
+        made.get(URL)
+    assert [(A, A), (B, B), (B, B)] == listener.heard
+    assert history is not None
+    assert [A, B] == [row["address"] for row in history.to_dict()["attempts"]]
 
 
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
@@ -254,12 +248,9 @@ def test_while_retries_are_off_urllib3_connects(monkeypatch: pytest.MonkeyPatch,
         assert (503, []) == (made.get(URL).status_code, avoided(made))
 
 
-def test_somebody_elses_way_to_connect_is_used_without_a_deadline(
-    monkeypatch: pytest.MonkeyPatch, servers: Any
-) -> None:
-    """A foreign way to connect gets the name, and the address that it used is not known."""
-    import urllib3.util.connection
-
+@pytest.mark.parametrize("options", [{}, {"operation_timeout": 60}], ids=str)
+def test_somebody_elses_way_to_connect_is_used(monkeypatch: pytest.MonkeyPatch, servers: Any, options: Any) -> None:
+    """A patched ``create_connection`` gets the name, and the address that it used is not known."""
     real, asked = urllib3.util.connection.create_connection, []
 
     def own(address: Any, *rest: Any, **more: Any) -> Any:
@@ -268,35 +259,40 @@ def test_somebody_elses_way_to_connect_is_used_without_a_deadline(
 
     monkeypatch.setattr(urllib3.util.connection, "create_connection", own)
     servers[1].script([Reply(503)])
-    with session() as made:
+    with session(**options) as made:
         assert ([None, None], []) == (addresses(made.get(URL)), avoided(made))
     assert [("name.test", 80)] * 2 == asked
 
 
-def unresolvable(kind: str) -> Any:
-    def resolve(*_: Any, **__: Any) -> Any:
-        if kind == "error":
-            raise OSError("no resolver")
-        if kind == "gaierror":
-            raise socket.gaierror(-2, "Name or service not known")
-        return []
+UNRESOLVABLE: dict[str, list[Any]] = {
+    "error": [OSError("no resolver")],
+    "gaierror": [socket.gaierror(-2, "Name or service not known")],
+    "empty": [],
+}
+"""What the resolver answers: an exception, which it raises, or the addresses that it found."""
+
+
+def resolver(answer: list[Any]) -> Any:
+    def resolve(*_: Any, **__: Any) -> list[Any]:
+        for error in answer:
+            raise error
+        return answer
 
     return resolve
 
 
-@pytest.mark.parametrize("kind", ["error", "gaierror", "empty", "label", "refused", "silent"])
+@pytest.mark.parametrize("kind", [*UNRESOLVABLE, "label", "family", "refused", "silent"])
 @pytest.mark.parametrize("options", [{}, {"operation_timeout": 20}])
 def test_failures_to_connect_are_those_of_urllib3(monkeypatch: pytest.MonkeyPatch, kind: str, options: Any) -> None:
     """A failure to connect has urllib3's exception types, causes included, and its texts."""
     with contextlib.ExitStack() as stack:
-        url, port = URL, 0
-        if kind == "label":
-            url = f"http://{'a' * 70}.test/"
-        elif kind in ("refused", "silent"):
-            port = stack.enter_context(refusing_port() if kind == "refused" else hanging_port())
-            url = f"http://{A}:{port}/"
-        else:
-            monkeypatch.setattr(socket, "getaddrinfo", unresolvable(kind))
+        url = {"label": f"http://{'a' * 70}.test/", "family": "http://[::1]:9/"}.get(kind, URL)
+        if kind in UNRESOLVABLE:
+            monkeypatch.setattr(socket, "getaddrinfo", resolver(UNRESOLVABLE[kind]))
+        elif kind == "family":
+            monkeypatch.setattr(urllib3.util.connection, "allowed_gai_family", lambda: socket.AF_INET)
+        elif kind != "label":
+            url = f"http://{A}:{stack.enter_context(refusing_port() if kind == 'refused' else hanging_port())}/"
         told = []
         for adapter in (HTTPAdapter(), RetryAdapter(max_attempts=1, **options)):
             made = stack.enter_context(requests.Session())

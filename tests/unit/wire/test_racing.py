@@ -79,19 +79,6 @@ def test_families_alternate(found: str, expected: str) -> None:
     assert expected.split() == [item.name for item in candidates(list(map(info, found.split())))]
 
 
-@pytest.mark.parametrize(
-    ("rest", "expected"), [((0, 4), "fe80::1%4"), ((0, 0), "fe80::1"), ((), "fe80::1")], ids=["scope", "no scope", "v4"]
-)
-def test_an_address_has_its_scope(rest: Any, expected: str) -> None:
-    """Two interfaces may have the same link-local address."""
-    assert [expected] == [item.name for item in candidates([info("fe80::1", *rest)])]
-
-
-def test_a_scope_is_named_once() -> None:
-    """Some resolvers put it into the text, too."""
-    assert ["fe80::1%eth0"] == [item.name for item in candidates([info("fe80::1%eth0", 0, 4)])]
-
-
 BOUND = How(5, ("127.0.0.3", 0), ())
 
 
@@ -259,26 +246,30 @@ def test_the_winner_has_its_options_and_its_source() -> None:
             assert ("2", "127.0.0.3", [True, True]) == (name, sock.getsockname()[0], found)
 
 
-def test_with_a_fixed_source_port_attempts_follow_each_other() -> None:
-    """Two sockets cannot have the same one; each address has all of its time."""
+REUSE = [(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)]
+
+
+@pytest.fixture
+def source() -> tuple[str, int]:
+    """An address to connect from, with a port that is free."""
     with socket.socket() as reserved:
         reserved.bind(("127.0.0.4", 0))
-        source = reserved.getsockname()
+        return reserved.getsockname()
+
+
+def test_with_a_fixed_source_port_attempts_follow_each_other(source: tuple[str, int]) -> None:
+    """Two sockets cannot have the same one; each address has all of its time."""
     with hanging_port() as hanging, listening() as port:
-        race = Race([at(hanging), at(port, 2)], How(0.5, source, [(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)]))
-        began = time.monotonic()
+        race, began = Race([at(hanging), at(port, 2)], How(0.5, source, REUSE)), time.monotonic()
         with raced(race) as (sock, name):
             assert ("2", source) == (name, sock.getsockname())
             assert time.monotonic() - began >= 0.5
 
 
-def test_attempts_that_follow_each_other_may_all_be_refused() -> None:
+def test_attempts_that_follow_each_other_may_all_be_refused(source: tuple[str, int]) -> None:
     """The last refusal is raised, as where they race."""
-    with socket.socket() as reserved:
-        reserved.bind(("127.0.0.4", 0))
-        source = reserved.getsockname()
     with refusing_port() as refusing, nothing_left():
-        race = Race([at(refusing), at(refusing, 2)], How(NEVER, source, [(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)]))
+        race = Race([at(refusing), at(refusing, 2)], How(NEVER, source, REUSE))
         with pytest.raises(ConnectionRefusedError):
             race.run()
         assert ["1", "2"] == list(race.failed)
