@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import pickle
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from unittest import mock
 
@@ -32,6 +33,9 @@ duplicates = pytest.mark.parametrize(
     "duplicate",
     [copy.copy, copy.deepcopy, lambda item: pickle.loads(pickle.dumps(item)), lambda item: item.new()],
     ids=["copy", "deepcopy", "pickle", "new"],
+)
+in_each_form = pytest.mark.parametrize(
+    "options", [{}, {"max_retries": 2}, {"max_retries": Retry(2, status_forcelist=[503])}], ids=str
 )
 
 
@@ -103,18 +107,9 @@ class TestReading:
     def test_threads_read_the_same_one(self):
         """Four threads that read ``max_retries`` at the same time get the same object."""
         for _ in range(20):
-            adapter, found = RetryAdapter(), []
-            barrier = threading.Barrier(4)
-
-            def read(adapter=adapter, found=found, barrier=barrier):
-                barrier.wait()
-                found.append(adapter.max_retries)
-
-            threads = [threading.Thread(target=read) for _ in range(4)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
+            adapter, barrier = RetryAdapter(), threading.Barrier(4)
+            with ThreadPoolExecutor(4) as pool:
+                found = list(pool.map(lambda _: (barrier.wait(60), adapter.max_retries)[1], range(4)))  # noqa: B023
             assert {id(adapter.max_retries)} == {id(retry) for retry in found}
 
 
@@ -126,10 +121,10 @@ class TestChangesInPlace:
         adapter.max_retries.status_forcelist, adapter.max_retries.allowed_methods = [503], None
         assert (1, 21) == (sent(other, method="POST", data=b"x"), sent(adapter, method="POST", data=b"x"))
 
-    @pytest.mark.parametrize("given", [{}, {"max_retries": 2}, {"max_retries": Retry(2, status_forcelist=[503])}])
-    def test_a_total_counts_from_the_next_send(self, given):
+    @in_each_form
+    def test_a_total_counts_from_the_next_send(self, options):
         """A changed ``total``, larger, smaller or 0, holds from the next send on."""
-        adapter = scripted(**copy.deepcopy(given))
+        adapter = scripted(**copy.deepcopy(options))
         assert 3 == sent(adapter)
         for total in (4, 1, 0):
             adapter.max_retries.total = total
@@ -201,22 +196,21 @@ class TestChangesInPlace:
         adapter = RetryAdapter(backoff=0, quota=None)
         counts, stop = set(), threading.Event()
 
-        def work() -> None:
-            while not stop.is_set():
-                with session_with(adapter) as session:
-                    history = retry_history(session.get(server.url))
-                    counts.add(len(history.attempts))  # type: ignore[union-attr]
+        def attempts() -> int:
+            with session_with(adapter) as session:
+                return len(retry_history(session.get(server.url)).attempts)  # type: ignore[union-attr]
 
-        with FaultServer(default=Reply(503)) as server:
-            threads = [threading.Thread(target=work) for _ in range(3)]
-            for thread in threads:
-                thread.start()
+        def work(_: int) -> None:
+            while not stop.is_set():
+                counts.add(attempts())
+
+        with FaultServer(default=Reply(503)) as server, ThreadPoolExecutor(3) as pool:
+            working = pool.map(work, range(3))
             for number in range(20):
                 adapter.max_retries.total = number % 2 + 1
-                assert number % 2 + 2 == len(retry_history(session_with(adapter).get(server.url)).attempts)  # type: ignore[union-attr]
+                assert number % 2 + 2 == attempts()
             stop.set()
-            for thread in threads:
-                thread.join()
+            assert [None] * 3 == list(working)
         assert {2, 3} >= counts
 
     @pytest.mark.parametrize("strategy", [StandardRetryStrategy(), AdaptiveRetryStrategy()])
@@ -233,9 +227,9 @@ class TestChangesInPlace:
 
 
 class TestAssigning:
-    @pytest.mark.parametrize("options", [{}, {"max_retries": 2}, {"max_retries": Retry(2, status_forcelist=[503])}])
-    def test_unittests_mock_may_patch_it(self, options):
-        """After unittest.mock's patch, ``max_retries`` is what it was, spent quota included."""
+    @in_each_form
+    def test_it_may_be_put_aside_and_back(self, options):
+        """By unittest.mock or by hand: retries are off in between, then all is as it was, spent quota included."""
         adapter = scripted(**options)
         config, strategy, retry = adapter.retry_config, adapter.strategy, adapter.max_retries
         with mock.patch.object(adapter, "max_retries", 0):
@@ -244,6 +238,10 @@ class TestAssigning:
         assert retry is adapter.max_retries
         del adapter.max_retries
         assert retry is adapter.max_retries
+        adapter.max_retries = 0
+        assert 1 == sent(adapter)
+        adapter.max_retries = retry
+        assert (3, config) == (sent(adapter), adapter.retry_config)
 
     @duplicates
     @pytest.mark.parametrize(
@@ -257,7 +255,7 @@ class TestAssigning:
         adapter.max_retries = duplicate(adapter.max_retries)
         assert (before, attempts) == (adapter.retry_config, sent(adapter))
 
-    @pytest.mark.parametrize("options", [{}, {"max_retries": 2}, {"max_retries": Retry(2, status_forcelist=[503])}])
+    @in_each_form
     def test_new_changes_what_it_says(self, options):
         """``.new(...)`` keeps the rest."""
         adapter = scripted(**options)
@@ -265,16 +263,6 @@ class TestAssigning:
         assert 3 == sent(adapter)
         adapter.max_retries = adapter.max_retries.new(total=4)
         assert (5, 4) == (sent(adapter), adapter.max_retries.total)
-
-    @pytest.mark.parametrize("options", [{}, {"max_retries": 2}, {"max_retries": Retry(2, status_forcelist=[503])}])
-    def test_put_aside_and_back(self, options):
-        """Retries are off in between, and then as they were."""
-        adapter = scripted(**options)
-        config = adapter.retry_config
-        before, adapter.max_retries = adapter.max_retries, 0
-        assert 1 == sent(adapter)
-        adapter.max_retries = before
-        assert (3, config) == (sent(adapter), adapter.retry_config)
 
     def test_one_adapter_takes_anothers(self):
         """An adapter that is given another's ``max_retries`` has its policy, earlier changes included."""
@@ -289,8 +277,7 @@ class TestAssigning:
         before = adapter.max_retries
         with pytest.raises(RetryConfigError, match="Counting overrides increment"):
             adapter.max_retries = Counting(3)
-        assert before is adapter.max_retries
-        assert 2 == sent(adapter)
+        assert (before, 2) == (adapter.max_retries, sent(adapter))
 
     @pytest.mark.parametrize("strategy", [StandardRetryStrategy(), AdaptiveRetryStrategy()])
     def test_beside_a_given_strategy_it_is_refused(self, strategy):
@@ -315,28 +302,19 @@ class TestAssigning:
         again = duplicate(other)
         assert (6, 7, 1) == (again.max_retries.total, again.strategy.max_attempts, adapter.max_retries.total)
 
-    def test_before_the_constructor_it_says_nothing(self):
-        """A value that is set before the constructor is replaced by it, as with HTTPAdapter."""
-
-        class Early(RetryAdapter):
-            def __init__(self) -> None:
-                self.max_retries = Retry(9)
-                super().__init__(max_attempts=2)
-
-        assert 1 == Early().max_retries.total
-
     def test_before_the_constructor_it_reads_as_what_was_set(self):
-        """A subclass may set it first, and hand it to the constructor from there."""
+        """A subclass may hand it to the constructor, which otherwise replaces it, as with HTTPAdapter."""
 
         class Early(RetryAdapter):
-            def __init__(self, retry: Any) -> None:
+            def __init__(self, retry: Any, **options: Any) -> None:
                 self.max_retries = retry
-                super().__init__(max_retries=self.max_retries)
+                super().__init__(**(options or {"max_retries": self.max_retries}))
 
         retry = Retry(9)
         assert retry is Early(retry).max_retries
         assert 10 == Early(retry).strategy.max_attempts
         assert (0, 1) == (Early(0).max_retries.total, Early(0).strategy.max_attempts)
+        assert 1 == Early(retry, max_attempts=2).max_retries.total
         assert 1 == pickle.loads(pickle.dumps(RetryAdapter(max_retries=1))).max_retries.total
 
     def test_before_the_constructor_it_is_an_attribute_that_nobody_set(self):
