@@ -111,7 +111,9 @@ def test_the_reference_page_says_what_the_options_say() -> None:
 
 
 MOST = sys.float_info.max
-TOO_MUCH = (float("inf"), float("nan"), 10**400)
+HUGE = 10**5000
+"""Python refuses to turn a number of thousands of digits into text; a message names its type."""
+TOO_MUCH = (float("inf"), float("nan"), 10**400, -(10**400), HUGE)
 BUCKET = TokenBucket(5)
 
 
@@ -160,13 +162,18 @@ NOT_A_CLASSIFIER = (
 )
 
 REFUSED: list[tuple[str, tuple[Any, ...], str]] = [
-    ("max_attempts", (0, -1, True, 2.0, "3", 2**10_000), "a whole number of 1 or more or None is allowed"),
+    ("max_attempts", (0, -1, True, 2.0, "3", 2**10_000, HUGE), "a whole number of 1 or more or None is allowed"),
     ("max_backoff", (-0.1, True, "1", None, *TOO_MUCH), "a finite number of seconds (0 or more) is allowed"),
     ("backoff", (-1, False, "none", ExponentialRetryBackoffStrategy, [1], *TOO_MUCH), BACKOFF),
     *[
         (name, (0, 0.0, -1, True, "10", *TOO_MUCH), "a finite number of seconds above 0 or None is allowed")
         for name in ("operation_timeout", "operation_attempt_timeout")
     ],
+    (
+        "max_retry_after",
+        (-0.1, True, None, "1", b"1", Decimal(1), 1j, [1], *TOO_MUCH),
+        "a finite number of seconds (0 or more) is allowed",
+    ),
     ("max_wait", (-1, "soon", True, *TOO_MUCH), "a finite number of seconds (0 or more) or None is allowed"),
     ("validate", (True, 5, "ready", dict), "a function of a response, or None is allowed"),
     ("deadline_header", ("", "X Y", 5, ("X-Y",), ("X-Y", "minutes"), ("", "date"), ("a", "date", "b")), HEADER),
@@ -212,7 +219,8 @@ def test_what_is_not_allowed_is_refused_with_what_is(name, values, allowed) -> N
     for value in values:
         with pytest.raises(RetryConfigError) as caught:
             RetryConfig(**{name: value})
-        assert f"{name}={value!r} (from code): {allowed}" == str(caught.value)
+        shown = "<int that cannot be shown>" if value is HUGE else repr(value)
+        assert f"{name}={shown} (from code): {allowed}" == str(caught.value)
 
 
 def test_a_classifier_with_a_priority_that_is_none_is_named() -> None:
@@ -226,6 +234,7 @@ KEPT: list[tuple[str, Any, Any]] = [
     *[("max_backoff", value, value) for value in (0, 0.5, 7, MOST)],
     *[("backoff", value, value) for value in (None, 0, 0.5, max, ExponentialRetryBackoffStrategy())],
     *[("operation_timeout", value, value) for value in (None, 5e-324, 0.5, 7)],
+    *[("max_retry_after", value, value) for value in (0, 1.5, 10**300, MOST, -0.0)],
     *[("mode", value, value.lower()) for value in ("Standard", "adaptive")],
     *[("jitter", kind, kind.value) for kind in (Jitter.FULL, Jitter.NONE)],
     *[("enabled", value, value) for value in (True, False)],
