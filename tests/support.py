@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +15,7 @@ from requests import PreparedRequest, Response
 from requests.adapters import HTTPAdapter
 
 from requests_smithy_retry import RetryConfig, testing
-from requests_smithy_retry.testing import ScriptedAdapter, ScriptedTransport
+from requests_smithy_retry.testing import FakeClock, ScriptedAdapter, ScriptedTransport
 from requests_smithy_retry.testing import ScriptedReply as Reply
 from requests_smithy_retry.testing import SentRequest as Sent
 from requests_smithy_retry.testing.scripted import wire_bytes
@@ -31,6 +31,7 @@ __all__ = [
     "ScriptedAdapter",
     "ScriptedTransport",
     "Sent",
+    "before_each_sleep",
     "let_go",
     "pin_random",
     "pool_timeout",
@@ -101,6 +102,17 @@ def pin_random(strategy: Any, value: float) -> None:
     """Have the backoff draw this number each time."""
     for backoff in (strategy.policy.transient, strategy.policy.throttling):
         backoff.random = lambda: value
+
+
+def before_each_sleep(clock: FakeClock, look: Callable[[float], object]) -> None:
+    """Have a function called with the seconds of each sleep, just before it."""
+    usual = clock.sleep
+
+    def sleep(seconds: float) -> None:
+        look(seconds)
+        usual(seconds)
+
+    clock.sleep = sleep  # type: ignore[method-assign]
 
 
 def reset_error() -> requests.exceptions.ConnectionError:

@@ -57,19 +57,23 @@ def test_a_deadline_that_passed_before_the_first_attempt_is_judged_as_any_failur
     assert history.attempts[0].votes != ()
 
 
+@pytest.mark.parametrize("kind", [StandardRetryStrategy, Guide])
 @pytest.mark.parametrize("stream", [False, True])
-def test_what_is_not_sent_for_want_of_a_permit_names_the_request(stream: bool) -> None:
-    """The exception has the request, and its history the most attempts."""
+def test_what_is_not_sent_for_want_of_a_permit_tells_its_story(stream: bool, kind: type) -> None:
+    """The exception is safe to retry, and has the reason, the request and the history with the most attempts."""
 
-    class Stingy(StandardRetryStrategy):
+    class Stingy(kind):  # type: ignore[misc]
+        max_attempts = 4
+
         def send_permit(self, *, token: Any, deadline: float | None, waited: float) -> None:
-            raise RetryError("no permit", stop_reason=StopReason.RATE_LIMITED)
+            raise RetryError("no permit in time", stop_reason=StopReason.RATE_LIMITED)
 
     request = prepare()
     with pytest.raises(requests.exceptions.ConnectTimeout) as caught:
-        scripted(503, strategy=Stingy(clock=FakeClock(), max_attempts=4)).send(request, stream=stream)
-    assert caught.value.request is request
-    assert retry_history(caught.value).max_attempts == 4
+        scripted(503, strategy=Stingy()).send(request, stream=stream)
+    assert ("not sent: no permit in time", request) == (str(caught.value), caught.value.request)
+    history = retry_history(caught.value)
+    assert ((), 4) == (history.attempts, history.max_attempts)
 
 
 class Stinting(StandardRetryStrategy):

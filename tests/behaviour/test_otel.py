@@ -22,7 +22,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 from requests_smithy_retry import TokenBucket, testing
 from requests_smithy_retry.otel import OpenTelemetryListener
 from requests_smithy_retry.testing import FakeClock
-from tests.support import read_timeout, scripted, send, session_with
+from tests.support import before_each_sleep, read_timeout, scripted, send, session_with
 
 
 class Telemetry:
@@ -176,11 +176,9 @@ def test_waits_for_a_service_are_told(telemetry: Telemetry) -> None:
     def answer(_: Any) -> int:
         return 503 if clock.now() < 1 or clock.now() > 5 else 200
 
-    def sleep(seconds: float) -> None:
-        ended.append((len(telemetry.spans), telemetry.points("waiting").get((SCOPE,), 0)))
-        usual(seconds)
-
-    usual, clock.sleep = clock.sleep, sleep  # type: ignore[method-assign]
+    before_each_sleep(
+        clock, lambda _: ended.append((len(telemetry.spans), telemetry.points("waiting").get((SCOPE,), 0)))
+    )
     adapter = testing.scripted(*[answer] * 20, clock=clock, listeners=[telemetry.listener])
     with telemetry.tracer_provider.get_tracer("caller").start_as_current_span("caller"):
         send(adapter)

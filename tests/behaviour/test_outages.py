@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ from requests_smithy_retry import (
 )
 from requests_smithy_retry.testing import FakeClock, FaultServer, Reply, scripted
 from tests.faults import CutBody, coded_reply
-from tests.support import send
+from tests.support import before_each_sleep, send, session_with
 
 HOUR = 3600.0
 SCOPE = "https://api.example.com:443"
@@ -164,16 +165,10 @@ def test_without_patience_an_empty_quota_refuses_at_once(by_option: bool) -> Non
     assert of.clock.now() < 1.0
 
 
-def refused(_: Any = None) -> Any:
-    """The connection was refused: nothing was sent."""
-    raised = urllib3.exceptions.NewConnectionError(None, "refused")  # type: ignore[arg-type]
-    raised.__cause__ = ConnectionRefusedError(111, "refused")
-    return requests.exceptions.ConnectionError(urllib3.exceptions.MaxRetryError(None, "/", raised))  # type: ignore[arg-type]
-
-
-def unresolved() -> Any:
-    raised = urllib3.exceptions.NewConnectionError(None, "no name")  # type: ignore[arg-type]
-    raised.__cause__ = socket.gaierror(-2, "Name or service not known")
+def unconnected(cause: OSError) -> Any:
+    """No connection was made, for this reason: nothing was sent."""
+    raised = urllib3.exceptions.NewConnectionError(None, str(cause))  # type: ignore[arg-type]
+    raised.__cause__ = cause
     return requests.exceptions.ConnectionError(urllib3.exceptions.MaxRetryError(None, "/", raised))  # type: ignore[arg-type]
 
 
@@ -190,7 +185,7 @@ def test_a_post_waits_while_connections_are_refused() -> None:
 
 def test_a_name_that_never_resolved_is_given_up_after_two_seconds() -> None:
     """A name that never resolved is misspelt; one that did resolve may be away for a moment."""
-    adapter = scripted(*[unresolved()] * 50)
+    adapter = scripted(*[unconnected(socket.gaierror(-2, "Name or service not known"))] * 50)
     with pytest.raises(requests.ConnectionError) as caught:
         send(adapter)
     assert 2.0 == pytest.approx(adapter.clock.now(), abs=0.01)
@@ -230,20 +225,19 @@ def test_a_client_whose_first_attempt_always_fails_succeeds_every_time(period: f
 @pytest.mark.once
 def test_a_crawler_that_met_dead_hosts_still_retries_on_healthy_ones() -> None:
     """A scope untouched for ten minutes is as good as new."""
-    clock = FakeClock()
-    adapter = scripted(*[refused()] * 3072, *[503, 503, 200] * 50, clock=clock, max_attempts=3, patience=0)
+    refused = unconnected(ConnectionRefusedError(111, "refused"))
+    adapter = scripted(*[refused] * 3072, *[503, 503, 200] * 50, max_attempts=3, patience=0)
     for number in range(1024):
         with pytest.raises(requests.ConnectionError):
             send(adapter, url=f"http://dead-{number}/")
-    clock.advance(601)
+    adapter.clock.advance(601)
     assert [200] * 3 == [send(adapter, url=f"http://well-{number}/").status_code for number in range(3)]
 
 
 @pytest.mark.once
 def test_a_crawler_with_the_default_retries_on_healthy_hosts_at_once() -> None:
     """After 1,024 dead hosts, each of which it waited for, healthy hosts get their retries at once."""
-    clock = FakeClock()
-    adapter = scripted(clock=clock)
+    adapter = scripted()
     for number in range(1024):
         adapter.script[:] = [503] * 6
         assert 503 == send(adapter, url=f"http://dead-{number}/").status_code
@@ -272,12 +266,8 @@ def test_a_clock_that_jumps_while_somebody_waits_ends_the_wait_and_nothing_else(
 ) -> None:
     """A laptop that slept: the operation ends, and the next outage is ridden out as ever."""
     adapter, of = service((0.0, 3.0), (7600.0, 7603.0), **options)
-    usual, jumps = of.clock.sleep, [7200.0]
-
-    def sleep(seconds: float) -> None:
-        usual(seconds + (jumps.pop() if jumps and seconds > 0.5 else 0))
-
-    of.clock.sleep = sleep  # type: ignore[method-assign]
+    jumps = [7200.0]
+    before_each_sleep(of.clock, lambda seconds: jumps and seconds > 0.5 and of.clock.advance(jumps.pop()))
     assert reason == retry_history(send(adapter)).stop_reason.name
     assert ([], True) == (jumps, of.clock.now() >= 7200)
     assert 200 == send(adapter).status_code
@@ -287,12 +277,9 @@ def test_a_clock_that_jumps_while_somebody_waits_ends_the_wait_and_nothing_else(
 
 def test_a_waiter_holds_no_connection() -> None:
     """The failed response lets go of it before its operation waits, and can still be read afterwards."""
+    adapter = RetryAdapter(clock=FakeClock(), pool_block=True, pool_maxsize=1, jitter="none")
     with FaultServer(default=Reply(503, body=b"down for a moment")) as server:
-        adapter = RetryAdapter(clock=FakeClock(), pool_block=True, pool_maxsize=1, jitter="none")
-        session = requests.Session()
-        session.trust_env = False
-        session.mount("http://", adapter)
-        response = session.get(server.url, stream=True)
+        response = session_with(adapter).get(server.url, stream=True)
         assert StopReason.PATIENCE is retry_history(response).stop_reason
         assert b"down for a moment" == response.content
         assert 1 == adapter.poolmanager.connection_from_url(server.url).pool.qsize()
@@ -302,11 +289,7 @@ def test_a_response_that_is_too_long_to_let_go_does_not_wait() -> None:
     """A response that is still to be read is handed over without waiting for the service."""
     body = b"x" * 200_000
     with FaultServer(default=Reply(503, body=body)) as server:
-        adapter = RetryAdapter(clock=FakeClock(), jitter="none")
-        session = requests.Session()
-        session.trust_env = False
-        session.mount("http://", adapter)
-        response = session.get(server.url)
+        response = session_with(RetryAdapter(clock=FakeClock(), jitter="none")).get(server.url)
         history = retry_history(response)
         assert (StopReason.QUOTA_EXCEEDED, 3) == (history.stop_reason, len(history.attempts))
         assert body == response.content
@@ -316,18 +299,16 @@ def test_the_snapshot_shows_who_waits_and_since_when() -> None:
     """The snapshot shows the waiter and the outage while the line exists, and neither afterwards."""
     adapter, of = service((0.0, 2.0))
     seen: list[tuple[int, Any]] = []
-    usual = of.clock.sleep
 
-    def sleep(seconds: float) -> None:
+    def look(_: float = 0.0) -> None:
         (bucket,) = adapter.strategy.snapshot().buckets.values()
-        seen.append((bucket.waiting, bucket.down_for is not None))
-        usual(seconds)
+        seen.append((bucket.waiting, bucket.down_for))
 
-    of.clock.sleep = sleep  # type: ignore[method-assign]
+    before_each_sleep(of.clock, look)
     send(adapter)
-    assert {(0, True), (1, True)} == set(seen)
-    (bucket,) = adapter.strategy.snapshot().buckets.values()
-    assert (0, None) == (bucket.waiting, bucket.down_for)
+    assert {(0, True), (1, True)} == {(waiting, down_for is not None) for waiting, down_for in seen}
+    look()
+    assert (0, None) == seen[-1]
 
 
 def test_who_waits_at_one_adapter_is_let_go_by_a_success_at_another() -> None:
@@ -335,14 +316,12 @@ def test_who_waits_at_one_adapter_is_let_go_by_a_success_at_another() -> None:
     bucket, clock = PayoffTokenBucket(), FakeClock()
     one = scripted(*[503] * 3, 200, quota=bucket, clock=clock)
     other = scripted(200, quota=bucket, clock=clock)
-    usual = clock.sleep
 
-    def sleep(seconds: float) -> None:
+    def succeed(_: float) -> None:
         if one.strategy.snapshot().buckets[SCOPE].waiting and other.script:
             send(other)
-        usual(seconds)
 
-    clock.sleep = sleep  # type: ignore[method-assign]
+    before_each_sleep(clock, succeed)
     history = retry_history(send(one))
     assert (4, "another request succeeded") == (len(history.attempts), history.attempts[-1].line_why)
 
@@ -397,45 +376,34 @@ def test_ten_clients_ride_out_a_restart(restarting: Restarting) -> None:
     """On real sockets and threads, every operation succeeds; for a busy machine, with more patience than by default."""
     url = "http://{}:{}/".format(*restarting.address)
     is_over = threading.Event()
-    failed: list[BaseException] = []
-    done: list[int] = []
 
-    def client() -> None:
-        session = requests.Session()
-        session.trust_env = False
-        session.mount("http://", RetryAdapter(patience=120))
+    def client(_: int) -> set[int]:
+        session, done = session_with(RetryAdapter(patience=120)), set()
         while not is_over.is_set():
-            try:
-                done.append(session.get(url, timeout=60).status_code)
-            except requests.RequestException as error:
-                failed.append(error)
+            done.add(session.get(url, timeout=60).status_code)
             time.sleep(0.02)
+        return done
 
-    threads = [threading.Thread(target=client) for _ in range(10)]
-    for thread in threads:
-        thread.start()
-    time.sleep(0.2)
-    restarting.restart(1)
-    time.sleep(0.5)
-    is_over.set()
-    for thread in threads:
-        thread.join(60)
-    assert [] == [str(error) for error in failed]
-    assert {200} == set(done)
+    with ThreadPoolExecutor(10) as pool:
+        clients = pool.map(client, range(10))
+        time.sleep(0.2)
+        restarting.restart(1)
+        time.sleep(0.5)
+        is_over.set()
+        assert [{200}] * 10 == list(clients)
 
 
-def locked_rule(kind: ErrorKind) -> Any:
-    """Have 409 sent again after a second."""
-    return classifier(
-        lambda outcome: RetryAction.retryable_error_with_explicit_delay(kind, 1.0) if outcome.status == 409 else None
+LOCKED = classifier(
+    lambda outcome: (
+        RetryAction.retryable_error_with_explicit_delay(ErrorKind.CLIENT, 1.0) if outcome.status == 409 else None
     )
+)
 
 
 @pytest.mark.parametrize("locked", [1, 5, 9])
 def test_a_lock_is_no_outage_of_the_service(locked: int) -> None:
     """A refusal of one request is asked about again as often as max_attempts says, by a client that is alone, too."""
-    rule = locked_rule(ErrorKind.CLIENT)
-    adapter = scripted(*[409] * locked, 200, max_attempts=10, classifiers=[rule], operation_timeout=300)
+    adapter = scripted(*[409] * locked, 200, max_attempts=10, classifiers=[LOCKED], operation_timeout=300)
     assert 200 == send(adapter).status_code
     (line,) = adapter.strategy.snapshot().buckets.values() or [None]
     assert line is None or (9, None) == (line.available, line.down_for)
@@ -443,6 +411,5 @@ def test_a_lock_is_no_outage_of_the_service(locked: int) -> None:
 
 def test_who_polls_a_locked_thing_keeps_no_other_path_from_its_retries() -> None:
     """While one operation asks about its lock again and again, another one of the same host has its retry."""
-    adapter = scripted(*[409] * 6, 503, 200, max_attempts=6, classifiers=[locked_rule(ErrorKind.CLIENT)])
-    assert 409 == send(adapter).status_code
-    assert 200 == send(adapter).status_code
+    adapter = scripted(*[409] * 6, 503, 200, max_attempts=6, classifiers=[LOCKED])
+    assert [409, 200] == [send(adapter).status_code for _ in range(2)]

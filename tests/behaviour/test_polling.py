@@ -20,7 +20,7 @@ from requests_smithy_retry import (
 )
 from requests_smithy_retry.testing import FaultServer
 from requests_smithy_retry.testing import Reply as FaultReply
-from tests.support import Reply, scripted, send
+from tests.support import Reply, before_each_sleep, scripted, send
 
 PENDING = Reply(202)
 
@@ -55,7 +55,7 @@ def test_what_a_retry_took_comes_back_at_the_first_poll_after_it() -> None:
         503, PENDING, PENDING, 503, 200, PENDING, 200, quota=bucket, max_attempts=9, classifiers=[pending()]
     )
     seen: list[float] = []
-    adapter.clock.sleep, sleep = lambda seconds: (seen.append(bucket.available), sleep(seconds)), adapter.clock.sleep
+    before_each_sleep(adapter.clock, lambda _: seen.append(bucket.available))
     send(adapter)
     assert [36, 50, 50, 36] == seen
     assert 50 == bucket.available

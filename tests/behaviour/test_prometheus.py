@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from requests_smithy_retry import retry_history, testing
 from requests_smithy_retry.prometheus import PrometheusListener
 from requests_smithy_retry.testing import FakeClock
-from tests.support import read_timeout, scripted, send
+from tests.support import before_each_sleep, read_timeout, scripted, send
 
 SCOPE = "https://api.example.com"
 
@@ -71,11 +71,7 @@ def test_waits_for_a_service_are_counted(registry: CollectorRegistry) -> None:
     def answer(_: Any) -> int:
         return 503 if clock.now() < 3 or 10 <= clock.now() < 60 else 200
 
-    def sleep(seconds: float) -> None:
-        seen.append(value(registry, "waiting", scope=SCOPE))
-        usual(seconds)
-
-    usual, clock.sleep = clock.sleep, sleep  # type: ignore[method-assign]
+    before_each_sleep(clock, lambda _: seen.append(value(registry, "waiting", scope=SCOPE)))
     adapter = testing.scripted(*[answer] * 20, clock=clock, listeners=[PrometheusListener(registry=registry)])
     send(adapter)
     assert {0, 1} == set(seen)

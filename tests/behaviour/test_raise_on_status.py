@@ -6,14 +6,13 @@ import pickle
 from typing import Any
 
 import pytest
-import requests
 import urllib3
 from requests.exceptions import RetryError as StatusError
 
 from requests_smithy_retry import RetryAdapter, RetryError, StopReason, retry_history
 from requests_smithy_retry.testing import FaultServer, Reply
 from tests.behaviour.test_foreign import TRANSIENT, ended, saying
-from tests.support import URL, Guide, prepare, scripted, session_with
+from tests.support import URL, Guide, scripted, session_with
 
 WANTED = (
     *("MAX_ATTEMPTS", "QUOTA_EXCEEDED", "DEADLINE", "HINT_TOO_LONG", "RATE_LIMITED", "PATIENCE", "LINE_FULL"),
@@ -70,17 +69,3 @@ def test_the_error_of_a_bad_status_says_what_urllib3_says() -> None:
     made = session_with(RetryAdapter(raise_on_status=True, max_attempts=1))
     with FaultServer(Reply(503)) as server, made, pool:
         made.get(server.url)
-
-
-def test_the_error_of_what_was_not_sent_tells_its_story() -> None:
-    """The error is safe to retry, and has the request and the history."""
-
-    class Stingy(Guide):
-        def send_permit(self, *, token: Any, deadline: float | None, waited: float) -> None:
-            raise RetryError("no permit in time", stop_reason=StopReason.RATE_LIMITED)
-
-    request = prepare()
-    with pytest.raises(requests.exceptions.ConnectTimeout) as caught:
-        scripted(strategy=Stingy()).send(request)
-    assert ("not sent: no permit in time", request) == (str(caught.value), caught.value.request)
-    assert () == retry_history(caught.value).attempts
