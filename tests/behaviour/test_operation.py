@@ -21,9 +21,8 @@ from requests_smithy_retry import (
     retry_history,
     retry_options,
 )
-from requests_smithy_retry.testing import CutBody, FakeClock, FaultServer, Reply, refusing_port
+from requests_smithy_retry.testing import CutBody, FakeClock, FaultServer, Reply
 from tests.support import Guide, ScriptedAdapter, prepare, reset_error, scripted, send, session_with
-from tests.support import Reply as Scripted
 from tests.unit.wire.support import nothing_left
 
 LONG = b"x" * 300_000
@@ -152,32 +151,6 @@ def test_a_long_answer_is_closed_only_where_an_exception_carries_it(
                 with made.get(server.url, stream=True, timeout=60) as response:
                     assert response._content is False  # type: ignore[attr-defined]
                     assert response.content == expected
-
-
-@pytest.mark.parametrize("is_judged", [False, True])
-def test_an_interrupt_closes_the_answer_whenever_it_comes(is_judged: bool) -> None:
-    """The answer is closed if the interrupt comes before there is an outcome, or while a classifier looks."""
-
-    class Interrupting(ScriptedAdapter):
-        def build_response(self, *arguments: Any) -> requests.Response:
-            response = super().build_response(*arguments)
-            if not is_judged:
-                response.__class__ = Closing
-            return response
-
-    class Closing(requests.Response):
-        def __setattr__(self, name: str, value: Any) -> None:
-            if name == "request" and hasattr(self, "connection"):
-                raise KeyboardInterrupt
-            super().__setattr__(name, value)
-
-    def look(outcome: Outcome) -> None:
-        raise KeyboardInterrupt
-
-    adapter = Interrupting(script=[Scripted(503, body=b"x")], clock=FakeClock(), classifiers=[classifier(look)])
-    with pytest.raises(KeyboardInterrupt):
-        send(adapter)
-    assert [response.raw.closed for response in adapter.responses] == [True]
 
 
 @pytest.mark.parametrize("step", [200, 503, reset_error()], ids=["success", "failure", "exception"])
@@ -356,20 +329,6 @@ def test_a_retried_error_keeps_nothing_alive_and_the_last_one_keeps_its_tracebac
     response = send(scripted(discarded, 200))
     assert [row.error for row in response.raw.retries.history] == [discarded]
     assert discarded.__traceback__ is None
-
-
-def test_an_attempt_within_a_body_is_not_taken_for_the_one_that_sends_it() -> None:
-    """A body that asks a dead host for its content was written all the same: a POST with it is not sent again."""
-
-    class Asking:
-        def __iter__(self) -> Any:
-            with refusing_port() as port, at_once(max_attempts=1) as made, pytest.raises(requests.ConnectionError):
-                made.get(f"http://127.0.0.1:{port}/")
-            yield b"part"
-
-    with pytest.raises(requests.ConnectionError) as caught:
-        send(scripted(reset_error(), 200), "POST", data=Asking())
-    assert retry_history(caught.value).stop_reason is StopReason.NOT_RESENDABLE
 
 
 def test_many_origins_are_found_by_their_urls() -> None:

@@ -172,6 +172,11 @@ def unconnected(cause: OSError) -> Any:
     return requests.exceptions.ConnectionError(urllib3.exceptions.MaxRetryError(None, "/", raised))  # type: ignore[arg-type]
 
 
+def refused(_: Any = None) -> Any:
+    """The connection was refused."""
+    return unconnected(ConnectionRefusedError(111, "refused"))
+
+
 def test_a_post_waits_while_connections_are_refused() -> None:
     """A POST that met a refused connection was never sent, so it waits."""
     with socket.socket() as taken:
@@ -225,8 +230,7 @@ def test_a_client_whose_first_attempt_always_fails_succeeds_every_time(period: f
 @pytest.mark.once
 def test_a_crawler_that_met_dead_hosts_still_retries_on_healthy_ones() -> None:
     """A scope untouched for ten minutes is as good as new."""
-    refused = unconnected(ConnectionRefusedError(111, "refused"))
-    adapter = scripted(*[refused] * 3072, *[503, 503, 200] * 50, max_attempts=3, patience=0)
+    adapter = scripted(*[refused()] * 3072, *[503, 503, 200] * 50, max_attempts=3, patience=0)
     for number in range(1024):
         with pytest.raises(requests.ConnectionError):
             send(adapter, url=f"http://dead-{number}/")

@@ -39,8 +39,12 @@ SUCCEED, FAIL = RetryDirective.TerminateAndSucceed, RetryDirective.TerminateAndF
     ],
 )
 def test_the_standard_policy(error: Any, expected: RetryDirective) -> None:
-    """A value is a success; an exception is judged by the default classifiers."""
-    assert StandardRetryPolicy().evaluate(Result(value=1) if error is None else Result(error=error)) == expected
+    """A value is a success, None as well; an exception is judged by the default classifiers."""
+    assert (error is None, expected) == (
+        Result(error=error).is_success,
+        StandardRetryPolicy().evaluate(Result(error=error)),
+    )
+    assert StandardRetryPolicy().evaluate(Result(value=1)) is SUCCEED
 
 
 def test_its_classifiers_can_be_replaced_and_its_last_word_overridden() -> None:
@@ -74,16 +78,3 @@ def test_the_words_of_the_two_designs() -> None:
         "throttling",
         "timeout",
     ]
-
-
-def test_a_result_is_a_value_or_an_exception() -> None:
-    """A result of None is a value."""
-    assert Result().is_success
-    assert not Result(error=RuntimeError()).is_success
-
-
-def test_directives_are_one_of_three() -> None:
-    """The directives are told apart by identity and equality."""
-    assert isinstance(SUCCEED, RetryDirective)
-    assert isinstance(FAIL, RetryDirective)
-    assert SUCCEED is not FAIL

@@ -83,25 +83,25 @@ def test_each_reason_has_its_price_and_its_pace(reason: RetryErrorType, left: in
 
     policy = Until("done", RetryDirective.RetryError(reason))
     assert retry(policy, block, strategy=strategy, clock=clock) == "done"
-    assert seen == [500, left]
-    assert clock.sleeps == [delay]
-    assert strategy.bucket().available == 500
+    assert (seen, clock.sleeps, strategy.bucket().available) == ([500, left], [delay], 500)
 
 
-def test_who_waits_for_a_value_takes_one_price_at_a_time() -> None:
+@pytest.mark.parametrize(
+    ("reason", "quota", "least"),
+    [(RetryErrorType.ServerSide, 28, 14), (RetryErrorType.Throttling, 500, 500 - 8 * 5)],
+)
+def test_who_waits_for_a_value_takes_one_price_at_a_time(reason: RetryErrorType, quota: int, least: int) -> None:
     """The next value gives it back: a waiter does not drain the quota; throttled values do."""
     clock = FakeClock()
-    for reason, least in ((RetryErrorType.ServerSide, 14), (RetryErrorType.Throttling, 500 - 8 * 5)):
-        strategy = strategy_on(clock, quota=28 if least == 14 else 500, max_attempts=9)
-        seen = []
+    strategy = strategy_on(clock, quota=quota, max_attempts=9)
+    seen = []
 
-        def block(seen: Any = seen, strategy: Any = strategy) -> str:
-            seen.append(strategy.bucket().available)
-            return "done" if len(seen) == 9 else "pending"
+    def block() -> str:
+        seen.append(strategy.bucket().available)
+        return "done" if len(seen) == 9 else "pending"
 
-        policy = Until("done", RetryDirective.RetryError(reason))
-        assert retry(policy, block, strategy=strategy, clock=clock) == "done"
-        assert least == min(seen)
+    policy = Until("done", RetryDirective.RetryError(reason))
+    assert (retry(policy, block, strategy=strategy, clock=clock), min(seen)) == ("done", least)
 
 
 @pytest.mark.parametrize("foreign", [False, True])
@@ -214,23 +214,17 @@ def test_terminate_and_fail_raises_at_once() -> None:
     assert caught.value.stop_reason is StopReason.FORBIDDEN
 
 
-def test_max_time_bounds_all_tries_and_waits() -> None:
+@pytest.mark.parametrize(
+    ("foreign", "slept", "last"), [(False, [1, 2], 3), (True, [], 1)], ids=["ours", "one that knows no deadline"]
+)
+def test_max_time_bounds_all_tries_and_waits(foreign: bool, slept: list[int], last: int) -> None:
     """A wait that would not end in time is not begun."""
     clock = FakeClock()
-    strategy = strategy_on(clock, backoff=lambda attempt, _: attempt, max_attempts=10)
+    ours = strategy_on(clock, backoff=lambda attempt, _: attempt, max_attempts=10)
+    strategy: Any = Unbounded() if foreign else ours
     with pytest.raises(RetryFailure) as caught:
         retry(Until("done"), block_of(1, 2, 3, 4), strategy=strategy, clock=clock, max_time=4)
-    assert clock.sleeps == [1, 2]
-    assert (caught.value.stop_reason, caught.value.value) == (StopReason.DEADLINE, 3)
-
-
-def test_max_time_holds_for_a_strategy_that_knows_no_deadline() -> None:
-    """The bridge looks itself."""
-    clock = FakeClock()
-    with pytest.raises(RetryFailure) as caught:
-        retry(Until("done"), block_of(1), strategy=Unbounded(), clock=clock, max_time=4)
-    assert caught.value.stop_reason is StopReason.DEADLINE
-    assert clock.sleeps == []
+    assert (clock.sleeps, caught.value.stop_reason, caught.value.value) == (slept, StopReason.DEADLINE, last)
 
 
 class Unbounded(Guide):

@@ -45,12 +45,14 @@ def test_what_is_made_last_from_a_priority_is_nearest_to_it_only_if_made_from_it
 
 
 def test_the_same_derivation_gives_the_same_priority() -> None:
-    """Two made in the same way are equal, hash alike, and so keep the order of addition."""
-    one, other = (Priority.run_after(Priority.default()) for _ in range(2))
+    """Two made in the same way are equal, hash alike, and so keep the order of addition; one beside them is another."""
+    default = Priority.default()
+    one, other = (Priority.run_after(default) for _ in range(2))
     assert one == other
     assert hash(one) == hash(other)
     assert not one < other
     assert one <= other
+    assert one not in (default, Priority.run_before(default))
 
 
 def test_a_priority_is_opaque() -> None:
@@ -69,16 +71,6 @@ def test_a_priority_survives_copies() -> None:
     """Pickle, copy and deepcopy give an equal priority."""
     here = Priority.run_before(Priority.transient_error_classifier())
     assert pickle.loads(pickle.dumps(here)) == copy.copy(here) == copy.deepcopy(here) == here
-
-
-def test_priorities_are_equal_by_their_place() -> None:
-    """Made in the same way they are one; a priority beside another is not that one."""
-    default = Priority.default()
-    after = Priority.run_after(default)
-    assert after == Priority.run_after(default)
-    assert after != default
-    assert after != Priority.run_before(default)
-    assert len({after, default, Priority.run_after(default)}) == 2
 
 
 @pytest.mark.parametrize("other", [None, 3, "http_status_code_classifier"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 import requests
 from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
@@ -21,13 +20,6 @@ def sent(adapter: Any) -> int:
     before = len(adapter.sent)
     adapter.send(requests.Request("GET", URL).prepare())
     return len(adapter.sent) - before
-
-
-@pytest.mark.parametrize("total", [0, 1, 2, 4])
-def test_no_more_requests_are_sent_than_it_counts(total) -> None:
-    """In an outage as well, in which the default asks again as long as it is patient."""
-    adapter = scripted(*[503] * 30, max_retries=Retry(total, **CODES), patience=1000)
-    assert [True] * 3 == [sent(adapter) <= total + 1 for _ in range(3)]
 
 
 def test_its_operations_share_the_default_quota() -> None:

@@ -56,14 +56,6 @@ def test_a_401_is_sent_again_with_the_new_headers() -> None:
     assert [] == clock.sleeps
 
 
-def test_it_is_asked_once() -> None:
-    """A second 401 is handed over."""
-    calls: list[Any] = []
-    response = send(scripted(401, 401, on_unauthorized=renewing(calls)))
-    assert (401, 1) == (response.status_code, len(calls))
-    assert StopReason.NOT_RETRYABLE is retry_history(response).stop_reason
-
-
 def test_the_new_headers_stay_for_the_retries() -> None:
     """The first attempt with new credentials counts as the operation's first, and retries keep the new headers."""
     calls: list[Any] = []
@@ -80,28 +72,31 @@ def test_none_hands_the_401_over_with_its_body() -> None:
     assert (401, b"go away") == (response.status_code, response.content)
 
 
-def test_a_body_that_cannot_be_replayed_is_not_sent_again() -> None:
-    """The program is not asked either."""
-    calls: list[Any] = []
-    adapter = scripted(401, 200, on_unauthorized=renewing(calls))
-    assert 401 == send(adapter, "POST", data=iter([b"a", b"b"])).status_code
-    assert [] == calls
-
-
-def test_a_post_is_sent_again() -> None:
-    """The server did not act on it."""
-    adapter = scripted(401, 200, on_unauthorized=renewing([]))
+@pytest.mark.parametrize("mints", [False, True])
+def test_a_post_is_sent_again_with_the_key_that_was_minted(mints: bool) -> None:
+    """The server did not act on it, but it may have seen the key, if there is one."""
+    adapter = scripted(401, 200, on_unauthorized=renewing([]), idempotency_key=mints)
     assert 200 == send(adapter, "POST", data=b"a").status_code
-    assert [b"a", b"a"] == [request.body for request in adapter.sent]
+    first, second = adapter.sent
+    assert b"a" == first.body == second.body
+    assert first.headers.get("Idempotency-Key") == second.headers.get("Idempotency-Key")
+    assert (mints, ["Bearer old", "Bearer new"]) == ("Idempotency-Key" in first.headers, seen(adapter))
 
 
-def test_a_minted_key_stays() -> None:
-    """The server may have seen it."""
-    adapter = scripted(401, 200, on_unauthorized=renewing([]), idempotency_key=True)
-    send(adapter, "POST", data=b"a")
-    first, second = (request.headers["Idempotency-Key"] for request in adapter.sent)
-    assert first == second
-    assert ["Bearer old", "Bearer new"] == seen(adapter)
+@pytest.mark.parametrize(
+    ("script", "request_of", "status", "asked"),
+    [
+        pytest.param([401, 401], {}, 401, 1, id="a second 401 is handed over"),
+        pytest.param([401], {"method": "POST", "data": iter([b"a"])}, 401, 0, id="a body that cannot be replayed"),
+        *[pytest.param([status], {}, status, 0, id=f"{status} is not its business") for status in (403, 407, 200)],
+    ],
+)
+def test_it_is_asked_once_where_it_helps(script: Any, request_of: Any, status: int, asked: int) -> None:
+    """The function is not called where the request would not be sent again for its sake."""
+    calls: list[Any] = []
+    response = send(scripted(*script, on_unauthorized=renewing(calls)), **request_of)
+    assert (status, asked) == (response.status_code, len(calls))
+    assert (StopReason.SUCCESS if status == 200 else StopReason.NOT_RETRYABLE) is retry_history(response).stop_reason
 
 
 def test_no_deadline_is_passed() -> None:
@@ -132,14 +127,6 @@ def test_the_functions_own_error_comes_through() -> None:
 
     with pytest.raises(requests.ConnectionError, match="no tokens today"):
         send(scripted(401, on_unauthorized=renew))
-
-
-@pytest.mark.parametrize("status", [403, 407, 200])
-def test_another_status_is_none_of_its_business(status: int) -> None:
-    """Another status than 401 does not lead to a call of the function."""
-    calls: list[Any] = []
-    assert status == send(scripted(status, on_unauthorized=renewing(calls))).status_code
-    assert [] == calls
 
 
 def test_the_function_may_send_by_the_same_adapter() -> None:

@@ -109,11 +109,21 @@ async def numbers_in_time():
     yield 1
 
 
-@pytest.mark.parametrize("function", [numbers, numbers_in_time])
-def test_a_generator_is_refused(function) -> None:
-    """A generator's body runs between other code, where the options must not hold."""
-    name = function.__name__
-    with pytest.raises(TypeError, match=f"cannot decorate the generator {name}: use a with block in it$"):
+class Client:
+    """Its methods would be called outside of the block."""
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (numbers, "the generator numbers: use a with block in it$"),
+        (numbers_in_time, "the generator numbers_in_time: use a with block in it$"),
+        (Client, "the class .*Client"),
+    ],
+)
+def test_a_generator_and_a_class_are_refused(function, words) -> None:
+    """The body of either runs between other code, where the options must not hold."""
+    with pytest.raises(TypeError, match=f"cannot decorate {words}"):
         retry_options(max_attempts=2)(function)
 
 

@@ -22,17 +22,10 @@ from requests_smithy_retry import (
     TokenBucket,
     classifier,
     retry_history,
-    retry_options,
 )
-from requests_smithy_retry.policy import (
-    Result,
-    RetryDirective,
-    RetryErrorType,
-    acquire_token,
-    retry,
-)
+from requests_smithy_retry.policy import Result, RetryDirective, RetryErrorType, acquire_token, retry
 from requests_smithy_retry.testing import FakeClock, scripted
-from tests.support import Guide
+from tests.support import Guide, send
 
 
 class PermitOfNever(Guide):
@@ -48,19 +41,12 @@ class PermitOfNever(Guide):
         return self.Wait()
 
 
-def get(adapter: RetryAdapter, **options: Any) -> requests.Response:
-    session = requests.Session()
-    session.mount("http://", adapter)
-    return session.get("http://service.example/", **options)
-
-
 def test_a_foreign_limiter_that_knows_no_deadline_is_cut_off_at_it() -> None:
     """No wait for a permit passes `operation_timeout`, whatever the strategy's own limiter does."""
     adapter = scripted(200, strategy=PermitOfNever(), operation_timeout=5)
     with pytest.raises(requests.ConnectTimeout) as caught:
-        get(adapter)
+        send(adapter)
     history = retry_history(caught.value)
-    assert history is not None
     assert (history.stop_reason, sum(adapter.clock.sleeps)) == (StopReason.RATE_LIMITED, 5.0)
 
 
@@ -77,9 +63,7 @@ def test_a_retry_without_a_delay_is_one_after_no_wait_to_everybody(strategy: Any
     told: list[RetryScheduled] = []
     listener = SimpleNamespace(retry_scheduled=told.append)
     adapter = scripted(503, 200, strategy=strategy, listeners=[listener])
-    response = get(adapter)
-    history = retry_history(response)
-    assert history is not None
+    history = retry_history(send(adapter))
     assert [each.delay for each in told] == [0.0]
     assert (adapter.clock.sleeps, [each.delay for each in history.attempts]) == ([], [0.0, 0.0])
     again = acquire_token(strategy).schedule_retry(RetryErrorType.ServerSide)
@@ -91,7 +75,7 @@ def test_a_foreign_delay_that_is_no_number_of_seconds_is_named(delay: Any) -> No
     """A delay that cannot be slept is an error that names the strategy and the value, not a wait without end."""
     adapter = scripted(503, 200, strategy=Guide(delay=delay))
     with pytest.raises((TypeError, ValueError), match=r"retry_delay.*Guide"):
-        get(adapter)
+        send(adapter)
 
 
 class Says:
@@ -125,15 +109,6 @@ def test_a_wait_too_small_for_its_clock_is_over() -> None:
     clock = FakeClock(now=1_000_000_750.581162)
     bucket = TokenBucket(14, initial=9, refill_rate=1, on_empty="wait", clock=clock)
     assert bucket.acquire(10.299584443591518)
-
-
-def test_options_decorate_no_class() -> None:
-    """A class made inside a block would have its methods outside of it: it is refused, as a generator is."""
-    with pytest.raises(TypeError, match=r"cannot decorate the class .*Client"):
-
-        @retry_options(max_attempts=1)
-        class Client:
-            pass
 
 
 @classifier

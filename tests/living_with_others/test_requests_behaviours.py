@@ -1,6 +1,5 @@
 """The behaviours of requests itself go on working with the adapter mounted everywhere."""
 
-import io
 import ssl
 
 import pytest
@@ -70,20 +69,6 @@ def test_cookies_are_kept(session):
         session.get(server.url)
         assert ["", "", "a=1"] == [dict(request.headers).get("Cookie", "") for request in server.requests]
         assert {"a": "1"} == session.cookies.get_dict()
-
-
-def test_uploads_are_whole(session):
-    """A file and bytes are sent again whole; a generator once; a multipart form as it is."""
-    with FaultServer([Reply(503), Reply(200)] * 2 + [Reply(503)]) as server:
-        file = io.BytesIO(b"skipped, sent")
-        file.seek(9)
-        assert 200 == session.put(server.url, data=file).status_code
-        assert 200 == session.put(server.url, data=b"bytes").status_code
-        assert 503 == session.put(server.url, data=(part for part in (b"a", b"b"))).status_code
-        assert 200 == session.post(server.url, files={"f": ("name", b"content")}).status_code
-        bodies = [request.body for request in server.requests]
-        assert [b"sent", b"sent", b"bytes", b"bytes", b"ab"] == bodies[:5]
-        assert b"content" in bodies[5]
 
 
 def test_a_proxy_is_used(session):

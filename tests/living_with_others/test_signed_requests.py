@@ -9,12 +9,10 @@ import pytest
 import requests
 from requests.auth import AuthBase
 
-from requests_smithy_retry import RetryListener, StopReason, mount, retry_history, retry_options
+from requests_smithy_retry import RetryListener, mount
 from requests_smithy_retry.testing import FaultServer, Reply
 
 pytestmark = pytest.mark.real_time
-
-THROTTLED = Reply(400, {"x-amzn-errortype": "ThrottlingException"})
 
 
 class Numbered(AuthBase):
@@ -79,13 +77,3 @@ def test_aws4auth_signs_a_file_for_each_attempt():
         session(listeners=[SignEachAttempt(auth)]).put(server.url, data=body)
         assert [b"this"] * 2 == [request.body for request in server.requests]
         assert all(value.startswith("AWS4-HMAC-SHA256") for value in signatures(server))
-
-
-def test_a_post_is_sent_again_for_throttling_or_on_request():
-    """A POST is not sent again after a 503, as it may have been applied."""
-    with FaultServer([Reply(503), THROTTLED, Reply(200), Reply(503), Reply(200), Reply(503), Reply(200)]) as server:
-        assert StopReason.NOT_RESENDABLE is retry_history(session().post(server.url)).stop_reason
-        assert 200 == session().post(server.url).status_code
-        with retry_options(idempotent=True):
-            assert 200 == session().post(server.url).status_code
-        assert 200 == session(allowed_methods=None).post(server.url).status_code
