@@ -11,13 +11,12 @@ from requests.adapters import HTTPAdapter
 
 from .clock import SYSTEM_CLOCK, Clock
 from .config.options import UNSET, signature_with
-from .config.retry_config import ADAPTER_OPTIONS, OPTIONS, RetryConfig, RetryOptions, unknown_option
+from .config.retry_config import ADAPTER_OPTIONS, CLASSIFIER_OPTIONS, OPTIONS, RetryConfig, RetryOptions, unknown_option
 from .config.sources import resolve
 from .core.driver import Driver
-from .core.foreign import check_beside_strategy, is_built_in
 from .core.plan import Plan
 from .core.port import Feature
-from .core.strategy import RetryStrategy, StandardRetryStrategy
+from .core.strategy import RetryStrategy, StandardRetryStrategy, is_built_in
 from .errors import RetryConfigError, RetryConfigWarning
 from .features.table import address_memory, features_of, found, listeners_of, strategy_for
 from .forksafe import forgets_with_all
@@ -143,7 +142,7 @@ class RetryAdapter(AdapterBase):
     ) -> None:
         below = _checked(config, defaults)
         if strategy is not None:
-            check_beside_strategy(strategy, config, {**below, **options})
+            _check_beside(strategy, config, {**below, **options})
         base = strategy.config if isinstance(strategy, StandardRetryStrategy) else config or RetryConfig()
         base, given = self._with_max_retries(base, max_retries, strategy, options)
         base = base.replace(**options)
@@ -192,7 +191,7 @@ class RetryAdapter(AdapterBase):
 
     @strategy.setter
     def strategy(self, strategy: RetryStrategy) -> None:
-        check_beside_strategy(strategy, None, {})
+        _check_beside(strategy, None, {})
         self._given = True
         self._use(strategy)
         self._forget_shown()
@@ -289,6 +288,25 @@ def _checked(config: RetryConfig | None, defaults: RetryConfig | None) -> dict[s
         if not isinstance(value, RetryConfig | None):
             raise RetryConfigError(name, value, "code", "a RetryConfig is allowed")
     return {} if defaults is None else {name: getattr(defaults, name) for name in filter(defaults.is_given, OPTIONS)}
+
+
+def _check_beside(strategy: RetryStrategy, config: RetryConfig | None, options: dict[str, Any]) -> None:
+    """Refuse options that would have no effect, because the given strategy has its own."""
+    if isinstance(strategy, type) or not isinstance(strategy, RetryStrategy):
+        raise RetryConfigError(
+            "strategy",
+            strategy,
+            "code",
+            "an object with acquire_initial_retry_token, refresh_retry_token_for_retry and record_success is allowed",
+        )
+    ours = ADAPTER_OPTIONS
+    if not isinstance(strategy, StandardRetryStrategy):
+        ours |= CLASSIFIER_OPTIONS
+    elif config is not None:
+        raise RetryConfigError("config", config, "code", "only one of config and a built-in strategy is allowed")
+    for name, value in options.items():
+        if name not in ours:
+            raise RetryConfigError(name, value, "code", f"it belongs to the strategy: give it to {strategy!r} instead")
 
 
 # A mix-in before us (requests-ratelimiter) may pass on only the options in the signature.

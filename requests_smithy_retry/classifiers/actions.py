@@ -29,7 +29,7 @@ class ErrorKind(enum.Enum):
     """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RetryReason:
     """The reason why a retry is indicated.
 
@@ -132,12 +132,12 @@ class RetryAction:
         return RetryIndicated(RetryReason(ErrorKind.CLIENT))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NoActionIndicated(RetryAction):
     """No opinion. If every classifier gives this verdict, there is no retry."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class RetryIndicated(RetryAction):
     """A retry is indicated. It is made only if the other rules allow it (contract 2.6)."""
 
@@ -154,7 +154,7 @@ class RetryIndicated(RetryAction):
         return f"RetryIndicated(kind={self.reason.kind.value}{after})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RetryForbidden(RetryAction):
     """A retry is forbidden, whatever others say; ends the fold.
 

@@ -87,7 +87,7 @@ BODY_PREFIX = 65_536
 """The most bytes of a body that classifiers see."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class Outcome:
     """The outcome of one attempt: a response, an exception, or an exception that carries a response.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, SupportsIndex, overload, runtime_checkable
@@ -17,9 +16,7 @@ if TYPE_CHECKING:
     from .outcome import Outcome
 
 
-@functools.total_ordering
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetryClassifierPriority:
+class RetryClassifierPriority(tuple[int, ...]):
     """The place of a classifier in the order. Lower priorities run first and may be overruled by higher ones.
 
     A priority is made from another one:
@@ -32,12 +29,13 @@ class RetryClassifierPriority:
     made relative to it or to ``p``. Equal priorities keep the order of addition.
     """
 
-    _path: tuple[int, ...] = (4,)
+    # The last number is the place of the priority itself, among those made relative to it: before is -1, after 1.
+    __slots__ = ()
 
     @classmethod
     def default(cls) -> RetryClassifierPriority:
         """Return the priority of a classifier that names none: after all default classifiers."""
-        return cls()
+        return cls((4, 0))
 
     @classmethod
     def run_before(cls, other: RetryClassifierPriority) -> RetryClassifierPriority:
@@ -45,7 +43,7 @@ class RetryClassifierPriority:
 
         :raises TypeError: if ``other`` is not a priority.
         """
-        return cls(_path=(*_path_of(other), -1))
+        return cls((*_path_of(other), -1, 0))
 
     @classmethod
     def run_after(cls, other: RetryClassifierPriority) -> RetryClassifierPriority:
@@ -53,39 +51,36 @@ class RetryClassifierPriority:
 
         :raises TypeError: if ``other`` is not a priority.
         """
-        return cls(_path=(*_path_of(other), 1))
+        return cls((*_path_of(other), 1, 0))
 
     @classmethod
     def http_status_code_classifier(cls) -> RetryClassifierPriority:
         """Return the priority of :class:`HttpStatusCodeClassifier`, the lowest of the defaults."""
-        return cls(_path=(0,))
+        return cls((0, 0))
 
     @classmethod
     def aws_error_code_classifier(cls) -> RetryClassifierPriority:
         """Return the priority of :class:`AwsErrorCodeClassifier`."""
-        return cls(_path=(1,))
+        return cls((1, 0))
 
     @classmethod
     def modeled_as_retryable_classifier(cls) -> RetryClassifierPriority:
         """Return the priority of :class:`ModeledAsRetryableClassifier`."""
-        return cls(_path=(2,))
+        return cls((2, 0))
 
     @classmethod
     def transient_error_classifier(cls) -> RetryClassifierPriority:
         """Return the priority of :class:`TransientErrorClassifier`, the highest of the defaults."""
-        return cls(_path=(3,))
+        return cls((3, 0))
 
-    # A child sorts around its parent: the parent's own place is 0 at the child's level, before is -1, after 1.
-    def __lt__(self, other: object) -> bool:
-        if not isinstance(other, RetryClassifierPriority):
-            return NotImplemented
-        return (*self._path, 0) < (*other._path, 0)
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}{tuple(self)}"
 
 
 def _path_of(other: object) -> tuple[int, ...]:
     if not isinstance(other, RetryClassifierPriority):
         raise TypeError(f"a priority is made relative to another RetryClassifierPriority, not to {other!r}")
-    return other._path
+    return other[:-1]
 
 
 ALLOWED_PRIORITY = (

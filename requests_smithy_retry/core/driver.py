@@ -27,7 +27,6 @@ from ..urls import ORIGIN
 from ..wire.response import CheckedResponse
 from ..wire.state import read_part, this_thread
 from .endings import END_OF_TAPE, is_of_a_tape, is_played, is_raised, not_sent_error, note_end, status_error
-from .foreign import ForeignGate
 from .held import Held, complete
 from .machine import Context, Gate, decide, operation
 from .plan import Call, Plan
@@ -369,11 +368,11 @@ class _Operation:
 
     def _gates(self) -> Iterator[Gate]:
         """Look for what holds back the next attempt: what was heard meanwhile may have closed a gate."""
-        call, foreign, scope = self.call, self.foreign, self.scope
-        if foreign is not None and hasattr(foreign.strategy, "send_permit"):
-            yield ForeignGate(foreign, call.deadline, self.waits)
+        own = None if self.foreign is None else self.foreign.gate(self.call.deadline, self.waits)
+        if own is not None:
+            yield own
         for find in self.plan.gates:
-            gate = find(call, scope)
+            gate = find(self.call, self.scope)
             if gate is not None:
                 yield gate
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard
+from typing import Any
 
 from ..checks import safe_repr
 from ..classifiers.actions import NoActionIndicated, RetryAction, RetryForbidden, RetryIndicated
@@ -11,27 +11,14 @@ from ..classifiers.outcome import ErrorRetryInfo, Outcome
 from ..classifiers.protocol import RetryClassifier
 from ..classifiers.resend import resend_ruling
 from ..clock import Clock, rest_until_permitted
-from ..config.retry_config import ADAPTER_OPTIONS, CLASSIFIER_OPTIONS, RetryConfig
 from ..config.retry_options import OperationOptions
-from ..errors import RetryConfigError, RetryError, StopReason
+from ..errors import RetryError, StopReason
 from .line import Progress
 from .machine import SUCCEEDED, Context, Deciding, Passed
 from .policy import is_seconds
 from .server_hints import Hint
 from .steps import Again, Ask, Before, Refused, Steps, Stop
-from .strategy import ResponseError, RetryContext, RetryStrategy, StandardRetryStrategy
-
-METHODS = ("acquire_initial_retry_token", "refresh_retry_token_for_retry", "record_success", "send_permit")
-"""The methods by which a strategy decides; the last one is optional."""
-
-
-def is_built_in(strategy: object) -> TypeGuard[StandardRetryStrategy]:
-    """Return True if a strategy's methods are ours: not those of a subclass, nor patched."""
-    if not isinstance(strategy, StandardRetryStrategy):
-        return False
-    found = {name: getattr(strategy, name, None) for name in METHODS}
-    ours = type(strategy).own_methods
-    return all(method is None or getattr(method, "__func__", None) is ours.get(name) for name, method in found.items())
+from .strategy import ResponseError, RetryContext, RetryStrategy
 
 
 class ForeignOperation:
@@ -63,6 +50,10 @@ class ForeignOperation:
         why = f"the first wait of {self._wait:.3g} s would not end in time"
         self._refusal = RetryError(why, stop_reason=StopReason.DEADLINE)
         return 0.0
+
+    def gate(self, deadline: float | None, clock: Clock) -> ForeignGate | None:
+        """Return the gate of a strategy that has ``send_permit``."""
+        return ForeignGate(self, deadline, clock) if hasattr(self.strategy, "send_permit") else None
 
     def decide(self, context: Context, progress: Progress, outcome: Outcome) -> Deciding:
         """Decide what follows an attempt, as :func:`~.machine.decide` does."""
@@ -205,22 +196,3 @@ def delay_of(token: Any, strategy: object) -> float:
             f"retry_delay={shown} of a token of {strategy!r}: a finite number of seconds or None is allowed"
         )
     return delay
-
-
-def check_beside_strategy(strategy: RetryStrategy, config: RetryConfig | None, options: dict[str, Any]) -> None:
-    """Refuse options that would have no effect, because the given strategy has its own."""
-    if isinstance(strategy, type) or not isinstance(strategy, RetryStrategy):
-        raise RetryConfigError(
-            "strategy",
-            strategy,
-            "code",
-            "an object with acquire_initial_retry_token, refresh_retry_token_for_retry and record_success is allowed",
-        )
-    ours = ADAPTER_OPTIONS
-    if not isinstance(strategy, StandardRetryStrategy):
-        ours |= CLASSIFIER_OPTIONS
-    elif config is not None:
-        raise RetryConfigError("config", config, "code", "only one of config and a built-in strategy is allowed")
-    for name, value in options.items():
-        if name not in ours:
-            raise RetryConfigError(name, value, "code", f"it belongs to the strategy: give it to {strategy!r} instead")

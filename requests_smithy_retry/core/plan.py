@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from requests import PreparedRequest, Response
 
@@ -14,13 +14,15 @@ from ..config.retry_config import RetryConfig
 from ..config.retry_options import OperationOptions
 from ..observing.events import ObservedOperation
 from ..wire.state import read_part
-from .foreign import ForeignOperation, is_built_in
 from .machine import FirstGate, Remedy
 from .policy import Policy
 from .port import Feature, heard_by, hooked
 from .scope import Scope, Scopes, no_quota
-from .strategy import StandardRetryStrategy
+from .strategy import StandardRetryStrategy, is_built_in
 from .time_limits import TimeLimits
+
+if TYPE_CHECKING:
+    from .foreign import ForeignOperation
 
 
 class Call(NamedTuple):
@@ -109,6 +111,8 @@ class Plan(NamedTuple):
         is_ours, is_own, begin_foreign = isinstance(strategy, StandardRetryStrategy), is_built_in(strategy), None
         policy: Policy = strategy.policy if is_ours else Policy.of(config, features)
         if not is_own:
+            from .foreign import ForeignOperation  # few programs have a strategy of their own
+
             fold = None if is_ours else policy.classifiers
             begin_foreign = partial(ForeignOperation, strategy, fold, policy.sees_successes)
         bounds = config.operation_timeout, config.operation_attempt_timeout, config.timeout

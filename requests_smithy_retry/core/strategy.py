@@ -9,7 +9,7 @@ import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeGuard, runtime_checkable
 
 from ..classifiers.outcome import Fault, Outcome
 from ..clock import SYSTEM_CLOCK, Clock, wait_in
@@ -79,7 +79,7 @@ class RetryToken(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class StandardRetryToken:
     """The token of the built-in strategies. It never changes, except for one private mark: that it was used.
 
@@ -138,7 +138,7 @@ def redeemed(token: object, issuer: object) -> StandardRetryToken:
     return token
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RetryContext:
     """The context that the adapter's errors carry in the attribute ``retry_context``.
 
@@ -403,11 +403,18 @@ class StandardRetryStrategy:
         return f"<{type(self).__name__} max_attempts={self.max_attempts}>"
 
 
-StandardRetryStrategy.own_methods = {
-    "acquire_initial_retry_token": StandardRetryStrategy.acquire_initial_retry_token,
-    "refresh_retry_token_for_retry": StandardRetryStrategy.refresh_retry_token_for_retry,
-    "record_success": StandardRetryStrategy.record_success,
-}
+METHODS = ("acquire_initial_retry_token", "refresh_retry_token_for_retry", "record_success", "send_permit")
+"""The methods by which a strategy decides; the last one is optional."""
+StandardRetryStrategy.own_methods = {name: vars(StandardRetryStrategy)[name] for name in METHODS[:3]}
+
+
+def is_built_in(strategy: object) -> TypeGuard[StandardRetryStrategy]:
+    """Return True if a strategy's methods are ours: not those of a subclass, nor patched."""
+    if not isinstance(strategy, StandardRetryStrategy):
+        return False
+    found = {name: getattr(strategy, name, None) for name in METHODS}
+    ours = type(strategy).own_methods
+    return all(method is None or getattr(method, "__func__", None) is ours.get(name) for name, method in found.items())
 
 
 def drive(steps: Steps, clock: Clock) -> Any:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..urls import display_scope
 
@@ -12,8 +11,7 @@ if TYPE_CHECKING:
     import requests
 
 
-@dataclass(frozen=True)
-class RetrySummary:
+class RetrySummary(NamedTuple):
     """What retries did. ``print(summary)`` shows it in one line, ``print(summary.table())`` by host.
 
     :param operations: the operations that ended, whatever came of them.
@@ -31,7 +29,7 @@ class RetrySummary:
     saved: int = 0
     lost: int = 0
     waited: float = 0.0
-    hosts: dict[str, RetrySummary] = field(default_factory=dict)
+    hosts: Mapping[str, RetrySummary] = {}
 
     def __str__(self) -> str:
         said = f"{self.operations} operations: {self.retried} retried ({self.retries} retries), {self.saved} saved, "
@@ -50,7 +48,7 @@ class RetrySummary:
         )
 
 
-COUNTS = tuple(item.name for item in fields(RetrySummary) if item.name != "hosts")
+COUNTS = RetrySummary._fields[:-1]
 """What is added up."""
 
 
@@ -86,7 +84,7 @@ def summed(tables: Iterable[_Tallies]) -> RetrySummary:
             host = "other hosts" if name is None else display_scope(name)
             if found.operations:
                 hosts[host] = add_up((hosts.get(host, RetrySummary()), found))
-    return replace(add_up(hosts.values()), hosts=hosts)
+    return add_up(hosts.values())._replace(hosts=hosts)
 
 
 def add_up(parts: Iterable[RetrySummary]) -> RetrySummary:
