@@ -32,6 +32,7 @@ __all__ = [
     "ScriptedTransport",
     "Sent",
     "before_each_sleep",
+    "ended",
     "let_go",
     "pin_random",
     "pool_timeout",
@@ -81,6 +82,14 @@ def send(
 ) -> Response:
     """Prepare a request and send it through the adapter."""
     return adapter.send(prepare(method, url, data=data, headers=headers), **options)
+
+
+def ended(adapter: HTTPAdapter, method: str = "GET", **given: Any) -> Any:
+    """Send, and return the response or the exception."""
+    try:
+        return send(adapter, method, **given)
+    except requests.RequestException as error:
+        return error
 
 
 def config_of(**options: Any) -> RetryConfig:

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import pytest
-import requests
 import requests.exceptions as rex
 
 from requests_smithy_retry import (
@@ -30,18 +29,10 @@ from requests_smithy_retry import (
     retry_options,
 )
 from requests_smithy_retry.testing import FakeClock
-from tests.support import Guide, ScriptedAdapter, reset_error, scripted, send
+from tests.support import Guide, ScriptedAdapter, ended, reset_error, scripted, send
 
 SCOPE = "https://api.example.com:443"
 NO, TRANSIENT = RetryAction.no_action_indicated(), RetryAction.transient_error()
-
-
-def ended(adapter: ScriptedAdapter, method: str = "GET", **given: Any) -> Any:
-    """Send, and return the response or the exception."""
-    try:
-        return send(adapter, method, **given)
-    except requests.RequestException as error:
-        return error
 
 
 def saying(action: RetryAction) -> Any:

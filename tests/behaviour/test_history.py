@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Callable
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -35,6 +34,7 @@ from tests.support import (
     URL,
     Reply,
     ScriptedAdapter,
+    ended,
     pool_timeout,
     prepare,
     read_timeout,
@@ -71,7 +71,8 @@ def test_it_survives_the_pickling_of_what_it_belongs_to(times):
     """A response, or an exception, keeps its record through any number of rounds."""
     response = send(scripted(503, 200))
     with pytest.raises(rex.ReadTimeout) as caught:
-        send(scripted(read_timeout(), max_attempts=1))
+        send(scripted(503, 503, read_timeout()))
+    assert ["503", "503", "ReadTimeout"] == [attempt.ending for attempt in retry_history(caught.value).attempts]
     for owner in (response, caught.value):
         copy = owner
         for _ in range(times):
@@ -150,10 +151,10 @@ def test_what_a_cache_hands_out_again_does_not_grow():
     assert [first] * 3 == others
 
 
-def test_what_did_not_come_from_an_adapter_has_none():
-    """A stranger's response, an exception or anything else: None."""
-    for thing in (object(), None, ValueError(), rex.ConnectionError()):
-        assert retry_history(thing) is None
+@pytest.mark.parametrize("thing", [object(), None, ValueError(), rex.ConnectionError(), Mock(status_code=503)])
+def test_what_did_not_come_from_an_adapter_has_none(thing):
+    """A stranger's response, an exception or anything else has no record, nor has a mock with every attribute."""
+    assert retry_history(thing) is None
 
 
 def test_the_votes_are_those_of_the_classifiers():
@@ -189,22 +190,9 @@ def test_it_is_plain_values_for_json_and_survives_pickling(script):
     assert history == pickle.loads(pickle.dumps(history))
 
 
-def test_an_exception_carries_its_history():
-    """An exception has the record of its own attempt and of those before it."""
-    with pytest.raises(rex.ReadTimeout) as caught:
-        send(scripted(503, 503, read_timeout()))
-    history = retry_history(caught.value)
-    assert isinstance(history, RetryHistory)
-    assert ["503", "503", "ReadTimeout"] == [item.ending for item in history.attempts]
-
-
 def history_of(*script: Any, method: str = "GET", **options: Any) -> RetryHistory:
     """The history of one operation, whether it returned or raised."""
-    try:
-        outcome: Any = send(scripted(*script, **options), method)
-    except requests.exceptions.RequestException as error:
-        outcome = error
-    history = retry_history(outcome)
+    history = retry_history(ended(scripted(*script, **options), method))
     assert history is not None
     return history
 
@@ -213,44 +201,31 @@ def attempt(number: int = 1, **fields: Any) -> AttemptRecord:
     return AttemptRecord(number, 1_700_000_000.0, 0.25, **{"status": 503, **fields})
 
 
+BUDGET = "the retry budget of https://api.example.com is empty (3 of 500, needs 14)"
+HINT = "retry-after asks for 3600 s, max_retry_after is 120 s: allowed again at Tue, 14 Nov 2023 23:13:20 GMT"
+
+
 @pytest.mark.parametrize(
-    ("make", "expected"),
+    ("script", "options", "expected"),
     [
-        (lambda: history_of(200), "succeeded at attempt 1"),
-        (lambda: history_of(503, 200), "succeeded at attempt 2"),
-        (lambda: history_of(404), "ended at attempt 1 with 404: no classifier asked for a retry"),
+        ([200], {}, "succeeded at attempt 1"),
+        ([503, 200], {}, "succeeded at attempt 2"),
+        ([503, 200], {"max_attempts": 4}, "succeeded at attempt 2 of 4"),
+        ([404], {}, "ended at attempt 1 with 404: no classifier asked for a retry"),
+        ([503, 503, 503], {}, "gave up after attempt 3: no attempts are left; last answer: 503"),
+        ([503] * 2, {"max_attempts": 2}, "gave up after attempt 2 of 2: no attempts are left; last answer: 503"),
+        ([503] * 2, {"quota": TokenBucket(500, initial=17)}, f"gave up after attempt 2: {BUDGET}; last answer: 503"),
+        ([Reply(503, {"Retry-After": "3600"})], {}, f"gave up after attempt 1: {HINT}; last answer: 503"),
         (
-            lambda: history_of(503, 503, max_attempts=2),
-            "gave up after attempt 2 of 2: no attempts are left; last answer: 503",
-        ),
-        (lambda: history_of(503, 200, max_attempts=4), "succeeded at attempt 2 of 4"),
-        (
-            lambda: history_of(503, 503, 503),
-            "gave up after attempt 3: no attempts are left; last answer: 503",
-        ),
-        (
-            lambda: history_of(503, 503, quota=TokenBucket(500, initial=17)),
-            (
-                "gave up after attempt 2: the retry budget of https://api.example.com is empty "
-                "(3 of 500, needs 14); last answer: 503"
-            ),
-        ),
-        (
-            lambda: history_of(Reply(503, {"Retry-After": "3600"})),
-            (
-                "gave up after attempt 1: retry-after asks for 3600 s, max_retry_after is 120 s: "
-                "allowed again at Tue, 14 Nov 2023 23:13:20 GMT; last answer: 503"
-            ),
-        ),
-        (
-            lambda: history_of(reset_error(), max_attempts=1),
+            *([reset_error()], {"max_attempts": 1}),
             "gave up after attempt 1 of 1: no attempts are left; last answer: ConnectionError",
         ),
     ],
 )
-def test_the_sentence_says_why_it_ended(make: Callable[[], RetryHistory], expected: str) -> None:
+def test_the_sentence_says_why_it_ended(script: list[Any], options: dict[str, Any], expected: str) -> None:
     """One plain sentence: which attempt, which rule with its numbers, and the last answer."""
-    assert expected == make().sentence == str(make())
+    history = history_of(*script, **options)
+    assert expected == history.sentence == str(history)
 
 
 def test_a_forbidding_vote_says_why() -> None:
@@ -260,25 +235,39 @@ def test_a_forbidding_vote_says_why() -> None:
     assert "resend rule: forbidden (" in history.explain()
 
 
-def test_explain_tells_the_whole_story() -> None:
-    """One line an attempt, with waits, votes and quota, and the sentence at the end."""
-    history = RetryHistory(
-        "https://api.example.com:443",
-        (
-            attempt(1, quota_before=500, quota_after=486),
-            attempt(2, delay=7.0, delay_source="Retry-After", permit_wait=0.5, error="ReadTimeout", status=None),
-            attempt(3, address="127.0.0.2"),
+STORIES = {
+    "one line an attempt": (
+        RetryHistory(
+            "https://api.example.com:443",
+            (
+                attempt(1, quota_before=500, quota_after=486),
+                attempt(2, delay=7.0, delay_source="Retry-After", permit_wait=0.5, error="ReadTimeout", status=None),
+                attempt(3, address="127.0.0.2"),
+            ),
+            *(StopReason.MAX_ATTEMPTS, "no attempts are left", 3),
         ),
-        StopReason.MAX_ATTEMPTS,
-        "no attempts are left",
-        3,
-    )
-    assert (
-        "attempt 1: 503 in 0.25 s, retry budget 500 -> 486\n"
-        "attempt 2: after 7 s (Retry-After) and 0.5 s for a permit ReadTimeout in 0.25 s\n"
-        "attempt 3: 503 at 127.0.0.2 in 0.25 s\n"
-        "gave up after attempt 3 of 3: no attempts are left; last answer: 503"
-    ) == history.explain()
+        (
+            "attempt 1: 503 in 0.25 s, retry budget 500 -> 486\n"
+            "attempt 2: after 7 s (Retry-After) and 0.5 s for a permit ReadTimeout in 0.25 s\n"
+            "attempt 3: 503 at 127.0.0.2 in 0.25 s\n"
+            "gave up after attempt 3 of 3: no attempts are left; last answer: 503"
+        ),
+    ),
+    "a duration that is not known": (
+        RetryHistory(None, (AttemptRecord(1, 0.0, None, 200),), StopReason.SUCCESS, "it succeeded"),
+        "attempt 1: 200\nsucceeded at attempt 1",
+    ),
+    "no first attempt": (
+        RetryHistory("x", (), StopReason.RATE_LIMITED, "no permit in time"),
+        "nothing was sent: no permit in time",
+    ),
+}
+
+
+@pytest.mark.parametrize(("history", "told"), STORIES.values(), ids=STORIES)
+def test_explain_tells_the_whole_story(history: RetryHistory, told: str) -> None:
+    """One line an attempt, with what is known of waits and quota, and the sentence at the end."""
+    assert (told, history.sentence) == (history.explain(), told.splitlines()[-1])
 
 
 ACTIONS = (
@@ -303,50 +292,37 @@ def test_the_plain_values_are_these() -> None:
     first = AttemptRecord(1, 1_700_000_000.0, None)
     second = AttemptRecord(2, 1_700_000_001.0, 0.25, 503, None, 1.0, "retry-after", votes, 500, 486, "redis", 0.5)
     history = RetryHistory("mine", (first, second), StopReason.MAX_ATTEMPTS, "no attempts are left", 2)
+    unknown = dict.fromkeys(("duration", "status", "error", "quota_before", "quota_after", "quota_source", "address"))
+    nothing_else = {
+        "delay": 0.0,
+        "delay_source": "backoff",
+        "votes": [],
+        "permit_wait": 0.0,
+        "line_wait": 0.0,
+        "line_why": "",
+        "gate_wait": 0.0,
+        "gate_source": "",
+        "received": None,
+        "sent": None,
+    }
     assert history.to_dict() == {
         "scope": "mine",
         "attempts": [
+            {"number": 1, "started": 1_700_000_000.0, **unknown, **nothing_else},
             {
-                "number": 1,
-                "started": 1_700_000_000.0,
-                "duration": None,
-                "status": None,
-                "error": None,
-                "delay": 0.0,
-                "delay_source": "backoff",
-                "votes": [],
-                "quota_before": None,
-                "quota_after": None,
-                "quota_source": None,
-                "permit_wait": 0.0,
-                "line_wait": 0.0,
-                "line_why": "",
-                "address": None,
-                "gate_wait": 0.0,
-                "gate_source": "",
-                "received": None,
-                "sent": None,
-            },
-            {
+                **unknown,
+                **nothing_else,
                 "number": 2,
                 "started": 1_700_000_001.0,
                 "duration": 0.25,
                 "status": 503,
-                "error": None,
                 "delay": 1.0,
                 "delay_source": "retry-after",
+                "permit_wait": 0.5,
                 "votes": [{"classifier": "A", "verdict": said} for _, said in ACTIONS],
                 "quota_before": 500,
                 "quota_after": 486,
                 "quota_source": "redis",
-                "permit_wait": 0.5,
-                "line_wait": 0.0,
-                "line_why": "",
-                "address": None,
-                "gate_wait": 0.0,
-                "gate_source": "",
-                "received": None,
-                "sent": None,
             },
         ],
         "stop_reason": "MAX_ATTEMPTS",
@@ -366,27 +342,10 @@ def test_an_attempt_that_ended_now_began_as_long_ago_as_it_took(status: int | No
     assert AttemptRecord(2, 998.5, 1.5, status, error) == event.record
 
 
-def test_without_a_duration_none_is_shown() -> None:
-    """An attempt whose duration is not known is told without one."""
-    history = RetryHistory(None, (AttemptRecord(1, 0.0, None, 200),), StopReason.SUCCESS, "it succeeded")
-    assert history.explain() == "attempt 1: 200\nsucceeded at attempt 1"
-
-
-def test_nothing_sent_is_said_so() -> None:
-    """The sentence for an operation that was held back before its first attempt says that nothing was sent."""
-    history = RetryHistory("x", (), StopReason.RATE_LIMITED, "no permit in time")
-    assert history.sentence == history.explain() == "nothing was sent: no permit in time"
-
-
 def test_it_cannot_be_changed() -> None:
     """A record is a value."""
     with pytest.raises(AttributeError):
         history_of(200).why = "other"  # type: ignore[misc]
-
-
-def test_one_that_is_switched_off_has_none() -> None:
-    """With enabled=False the adapter is a plain one, which keeps no record."""
-    assert retry_history(send(scripted(503, enabled=False))) is None
 
 
 endings = st.sampled_from([200, 404, 429, 500, 503])
@@ -402,23 +361,13 @@ def test_any_story_can_be_told(script: list[int]) -> None:
     assert str(last.status) in history.explain().splitlines()[-2]
 
 
-def test_a_stand_in_that_has_every_attribute_has_no_record() -> None:
-    """A test's mock of a response, say."""
-    assert retry_history(Mock(status_code=503)) is None
-
-
-LOST = [reset_error, read_timeout, lambda: 500, lambda: 503, lambda: 504]
-
-
 @pytest.mark.parametrize("status", [404, 410])
-@pytest.mark.parametrize("lost", LOST)
+@pytest.mark.parametrize("lost", [reset_error, read_timeout, lambda: 500, lambda: 503, lambda: 504])
 def test_a_delete_that_finds_nothing_says_who_may_have_deleted_it(lost, status, caplog):
     """An attempt whose answer was lost; both the sentence and the log say so."""
-    response = send(scripted(lost(), status), "DELETE")
-    history = retry_history(response)
+    history = history_of(lost(), status, method="DELETE")
     assert history.sentence.endswith("attempt 1 may have deleted it")
-    assert (1, status) == (history.deleted_by, response.status_code)
-    assert history == pickle.loads(pickle.dumps(history))
+    assert (1, history) == (history.deleted_by, pickle.loads(pickle.dumps(history)))
     (record,) = [record for record in caplog.records if record.levelname == "WARNING"]
     assert "attempt 1 may have deleted it" in record.getMessage()
 

@@ -12,12 +12,11 @@ import requests
 import requests_smithy_retry
 from requests_smithy_retry import (
     AfterAttempt,
+    AttemptRecord,
     BeforeAttempt,
     BodyProgress,
     GaveUp,
     RetryAdapter,
-    RetryConfig,
-    RetryConfigError,
     RetryError,
     RetryListener,
     RetryScheduled,
@@ -64,16 +63,16 @@ class OnlyAfter:
         self.seen.append(event.number)
 
 
+ATTEMPT = ["BeforeAttempt", "AfterAttempt"]
+
+
 @pytest.mark.parametrize(
     ("script", "expected"),
     [
-        ((200,), ["BeforeAttempt", "AfterAttempt"]),
-        ((404,), ["BeforeAttempt", "AfterAttempt"]),
-        ((503, 200), ["BeforeAttempt", "AfterAttempt", "RetryScheduled", "BeforeAttempt", "AfterAttempt", "Succeeded"]),
-        (
-            (429, 503),
-            ["BeforeAttempt", "AfterAttempt", "Throttled", "RetryScheduled", "BeforeAttempt", "AfterAttempt", "GaveUp"],
-        ),
+        ((200,), ATTEMPT),
+        ((404,), ATTEMPT),
+        ((503, 200), [*ATTEMPT, "RetryScheduled", *ATTEMPT, "Succeeded"]),
+        ((429, 503), [*ATTEMPT, "Throttled", "RetryScheduled", *ATTEMPT, "GaveUp"]),
     ],
 )
 def test_each_ending_has_its_events(script: tuple[int, ...], expected: list[str]) -> None:
@@ -117,7 +116,7 @@ def test_who_heard_of_an_attempt_hears_of_its_end(script: tuple[int, ...], error
     adapter = scripted(*script, listeners=[Failing(error), Failing(KeyError("second")), log])
     with session_with(adapter) as session, pytest.raises(type(error)) as caught:
         session.get("https://example.com")
-    assert (["BeforeAttempt", "AfterAttempt"], error) == (log.names, caught.value)
+    assert (ATTEMPT, error) == (log.names, caught.value)
     assert caught.value.__context__ is None
 
 
@@ -164,20 +163,6 @@ def test_what_is_not_overridden_is_not_called(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr(getattr(RetryListener, name), "__code__", (lambda self, event, /: 1 / 0).__code__)
     send(scripted(429, 503, listeners=[RetryListener()], max_attempts=2))
     send(scripted(503, 200, listeners=[RetryListener()]))
-
-
-@pytest.mark.parametrize("value", [object(), None, RetryListener, "listener", 3])
-def test_what_hears_nothing_is_no_listener(value: object) -> None:
-    """An object without any of the methods, and a class in place of an object, are refused by name."""
-    with pytest.raises(RetryConfigError, match="a collection of listeners is allowed"):
-        RetryConfig(listeners=[value])
-
-
-@pytest.mark.parametrize("value", [OnlyAfter(), "ab", b"ab", None, 3])
-def test_listeners_are_a_collection(value: Any) -> None:
-    """A listener that is not in a collection is refused by name."""
-    with pytest.raises(RetryConfigError, match=r"listeners=.*a collection of listeners is allowed"):
-        RetryConfig(listeners=value)
 
 
 def test_a_listener_survives_pickling_where_it_can() -> None:
@@ -230,16 +215,11 @@ def test_an_event_cannot_be_changed(kind: Any) -> None:
             setattr(event, name, 1)
 
 
-@pytest.mark.parametrize("kind", FIELDS)
-def test_an_event_has_these_fields(kind: Any) -> None:
+def test_an_event_has_these_fields() -> None:
     """The operation comes first in all of them, and the attempt's number where there is one."""
-    assert FIELDS[kind] == kind._fields
-
-
-def test_every_event_is_in_the_table() -> None:
-    """A new event is tested as the others are."""
     public = [getattr(requests_smithy_retry, name) for name in requests_smithy_retry.__all__]
-    assert set(FIELDS) == {kind for kind in public if "operation" in getattr(kind, "_fields", ())}
+    events = {kind: kind._fields for kind in public if "operation" in getattr(kind, "_fields", ())}
+    assert FIELDS == events
 
 
 class Signing(RetryListener):
@@ -330,8 +310,8 @@ def test_a_first_try_success_has_a_record_when_asked() -> None:
     log = Log()
     response = send(scripted(200, listeners=[log]))
     (after,) = log.of("AfterAttempt")
-    assert (1, 200, None, 0.0) == (after.record.number, after.record.status, after.record.error, after.record.duration)
     assert (200, response) == (after.status, after.response)
+    assert AttemptRecord(1, after.record.started, 0.0, 200) == after.record
 
 
 @pytest.mark.parametrize(
@@ -354,25 +334,14 @@ def test_a_bug_in_a_listener_comes_through_and_leaks_nothing(
 ) -> None:
     """The caller gets the exception; the only connection of the pool is free for the next request."""
     with FaultServer([Reply(status, body=b"x" * 1000) for status in script]) as server:
-        adapter = _quick(method, number)
-        session = session_with(adapter)
-        [listener] = adapter.retry_config.listeners
+        listener = Raising(method, number)
+        session = session_with(
+            RetryAdapter(pool_maxsize=1, pool_block=True, listeners=[listener], backoff=0, quota=500)
+        )
         with pytest.raises(ZeroDivisionError, match=method):
             session.get(server.url, stream=stream)
         listener.is_mended = True
         assert requests.codes.ok == session.get(server.url, timeout=60).status_code
-
-
-def _quick(method: str, number: int) -> Any:
-    from requests_smithy_retry import RetryAdapter
-
-    return RetryAdapter(
-        pool_maxsize=1,
-        pool_block=True,
-        listeners=[Raising(method, number)],
-        backoff=0,
-        quota=500,
-    )
 
 
 @pytest.mark.parametrize("timeout", [None, 5])
@@ -393,8 +362,7 @@ def test_a_before_that_fails_halfway_is_ended_too(number: int) -> None:
     log = Log()
     with pytest.raises(ZeroDivisionError):
         send(scripted(503, 200, listeners=[log, Raising("before_attempt", number)]))
-    assert number == len(log.of("BeforeAttempt"))
-    assert number == len(log.of("AfterAttempt"))
+    assert number == len(log.of("BeforeAttempt")) == len(log.of("AfterAttempt"))
     assert isinstance(log.of("AfterAttempt")[-1].error, ZeroDivisionError)
 
 

@@ -11,8 +11,8 @@ from requests.exceptions import RetryError as StatusError
 
 from requests_smithy_retry import RetryAdapter, RetryError, StopReason, retry_history
 from requests_smithy_retry.testing import FaultServer, Reply
-from tests.behaviour.test_foreign import TRANSIENT, ended, saying
-from tests.support import URL, Guide, scripted, session_with
+from tests.behaviour.test_foreign import TRANSIENT, saying
+from tests.support import URL, Guide, ended, scripted, session_with
 
 WANTED = (
     *("MAX_ATTEMPTS", "QUOTA_EXCEEDED", "DEADLINE", "HINT_TOO_LONG", "RATE_LIMITED", "PATIENCE", "LINE_FULL"),
