@@ -13,18 +13,14 @@ import requests
 from requests_smithy_retry import (
     RetryCancelled,
     StopReason,
-    TokenBucket,
     mount,
     retry_history,
     retry_options,
-    testing,
 )
 from requests_smithy_retry.testing import FakeClock, FaultServer
 from requests_smithy_retry.testing import Reply as ServerReply
-from tests import support
-from tests.support import Reply, ScriptedAdapter, reset_error, send
-
-BUSY = Reply(429, {"Retry-After": "30"})
+from tests.behaviour.test_max_wait import HINTED, every_kind
+from tests.support import ScriptedAdapter, scripted, send
 
 
 class Stopping(FakeClock):
@@ -40,62 +36,41 @@ class Stopping(FakeClock):
             self.event.set()
 
 
-def hinted(clock: FakeClock) -> ScriptedAdapter:
-    return support.scripted(BUSY, 200, clock=clock)
-
-
-def backed_off(clock: FakeClock) -> ScriptedAdapter:
-    return support.scripted(*[reset_error()] * 9, 200, clock=clock, max_attempts=10)
-
-
-def announced(clock: FakeClock) -> ScriptedAdapter:
-    used_up = Reply(200, {"RateLimit-Limit": "60", "RateLimit-Remaining": "0", "RateLimit-Reset": "25"})
-    adapter = support.scripted(used_up, 200, clock=clock)
-    send(adapter)
-    return adapter
-
-
-def failing(clock: FakeClock) -> ScriptedAdapter:
-    return testing.scripted(*[503] * 99, clock=clock, patience=60)
-
-
-def without_tokens(clock: FakeClock) -> ScriptedAdapter:
-    bucket = TokenBucket(20, refill_rate=0.1, on_empty="wait", clock=clock)
-    return testing.scripted(503, 503, 200, clock=clock, quota=bucket)
-
-
-@pytest.mark.parametrize("make", [hinted, backed_off, announced, failing, without_tokens])
-def test_a_set_event_ends_a_wait_of_any_kind(make: Callable[[FakeClock], ScriptedAdapter]) -> None:
+@every_kind
+def test_a_set_event_ends_a_wait_of_any_kind(
+    make: Callable[..., ScriptedAdapter], seconds: float, attempts: int
+) -> None:
     """Within a twentieth of a second, with the history."""
-    clock = Stopping(2.0)
-    adapter = make(clock)
-    with retry_options(cancel=clock.event), pytest.raises(RetryCancelled) as caught:
+    clock = Stopping(0.5)
+    adapter = make(clock=clock)
+    with retry_options(cancel=clock.event, long_poll=True), pytest.raises(RetryCancelled) as caught:
         send(adapter)
     history = retry_history(caught.value)
     assert history is not None
-    assert (StopReason.CANCELLED, True) == (history.stop_reason, 2.0 <= clock.now() <= 2.06)
+    assert (StopReason.CANCELLED, attempts) == (history.stop_reason, len(history.attempts))
+    assert 0.5 <= clock.now() <= 0.56 < seconds
 
 
 def test_an_event_that_is_set_before_ends_every_retry() -> None:
     """Also one that needs no wait; the first attempt is made."""
     event = threading.Event()
     event.set()
-    adapter = support.scripted(503, 200, backoff=0)
+    adapter = scripted(503, 200, backoff=0)
     with retry_options(cancel=event), pytest.raises(RetryCancelled) as caught:
         send(adapter)
     assert ([503], 503) == (
         [row.status for row in retry_history(caught.value).attempts],  # type: ignore[union-attr]
         caught.value.response.status_code,  # type: ignore[union-attr]
     )
-    assert 200 == send(support.scripted(200)).status_code
+    assert 200 == send(scripted(200)).status_code
 
 
 def test_an_event_that_is_not_set_changes_nothing() -> None:
     """The wait is as long as ever."""
-    clock = FakeClock()
+    adapter = HINTED()
     with retry_options(cancel=threading.Event()):
-        assert 200 == send(support.scripted(BUSY, 200, clock=clock)).status_code
-    assert pytest.approx(30) == sum(clock.sleeps)
+        assert 200 == send(adapter).status_code
+    assert pytest.approx(30) == sum(adapter.clock.sleeps)
 
 
 def test_it_is_an_exception_of_requests() -> None:

@@ -6,6 +6,7 @@ import logging
 import pickle
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -38,80 +39,67 @@ def ended(adapter: ScriptedAdapter, **kwargs: Any) -> RetryLater:
     return caught.value
 
 
-def hinted() -> ScriptedAdapter:
-    return support.scripted(BUSY, Reply(200), max_wait=2)
-
-
-def backed_off() -> ScriptedAdapter:
-    return support.scripted(reset_error(), Reply(200), backoff=10, jitter="none", max_wait=2)
-
-
-def announced() -> ScriptedAdapter:
+def announced(**options: Any) -> ScriptedAdapter:
     used_up = Reply(200, {"RateLimit-Limit": "60", "RateLimit-Remaining": "0", "RateLimit-Reset": "25"})
-    adapter = support.scripted(used_up, Reply(200), max_wait=2)
+    adapter = support.scripted(used_up, 200, **options)
     send(adapter)
     return adapter
 
 
-def failing() -> ScriptedAdapter:
-    return testing.scripted(*[Reply(503)] * 9, backoff=0, max_wait=0.3, patience=60)
-
-
-def permitted() -> ScriptedAdapter:
-    return support.scripted(Reply(429), Reply(200), mode="adaptive", backoff=0, max_wait=0.1)
-
-
-def emptied() -> ScriptedAdapter:
-    clock = FakeClock()
+def emptied(*, clock: FakeClock | None = None, **options: Any) -> ScriptedAdapter:
+    clock = clock or FakeClock()
     bucket = TokenBucket(14, initial=0, refill_rate=1, on_empty="wait", clock=clock)
-    return support.scripted(Reply(503), Reply(200), quota=bucket, backoff=0, max_wait=2, clock=clock)
+    return support.scripted(503, 200, quota=bucket, backoff=0, clock=clock, **options)
 
 
-def long_polled() -> ScriptedAdapter:
-    return support.scripted(Reply(503), quota=0, backoff=10, jitter="none", max_wait=2)
+LONG: dict[str, Any] = {"backoff": 10, "jitter": "none"}
+HINTED = partial(support.scripted, BUSY, 200)
+BACKED_OFF = partial(support.scripted, reset_error(), 200, **LONG)
 
 
-KINDS: dict[str, tuple[Callable[[], ScriptedAdapter], tuple[float, int]]] = {
-    "hint": (hinted, (30.0, 1)),
-    "backoff": (backed_off, (10.0, 1)),
-    "announced limit": (announced, (25.0, 0)),
-    "service that is down": (failing, (1.0, 3)),
-    "permit": (permitted, (2.0, 1)),
-    "tokens": (emptied, (14.0, 1)),
-    "long poll": (long_polled, (10.0, 1)),
+KINDS: dict[str, tuple[Callable[..., ScriptedAdapter], float, int]] = {
+    "hint": (HINTED, 30.0, 1),
+    "backoff": (BACKED_OFF, 10.0, 1),
+    "announced limit": (announced, 25.0, 0),
+    "service that is down": (partial(testing.scripted, *[503] * 9, backoff=0, patience=60), 1.0, 3),
+    "permit": (partial(support.scripted, 429, 200, mode="adaptive", backoff=0), 2.0, 1),
+    "tokens": (emptied, 14.0, 1),
+    "long poll": (partial(support.scripted, 503, quota=0, **LONG), 10.0, 1),
 }
+"""Ways to wait in a call, with the seconds, and the attempts before."""
+every_kind = pytest.mark.parametrize(("make", "seconds", "attempts"), KINDS.values(), ids=KINDS)
 
 
-@pytest.mark.parametrize(("make", "expected"), KINDS.values(), ids=KINDS)
-def test_a_longer_wait_ends_the_call(make: Callable[[], ScriptedAdapter], expected: tuple[float, int]) -> None:
+@every_kind
+def test_a_longer_wait_ends_the_call(make: Callable[..., ScriptedAdapter], seconds: float, attempts: int) -> None:
     """Of whatever kind it is, at once, with the number in the exception and in its history."""
-    adapter = make()
+    adapter = make(max_wait=0.3)
     began = adapter.clock.now()
     with retry_options(long_poll=True):
         error = ended(adapter)
     history = retry_history(error)
-    assert expected == (pytest.approx(error.seconds, abs=0.3), len(history.attempts))
+    assert (seconds, attempts) == (pytest.approx(error.seconds, abs=0.3), len(history.attempts))
     assert (LATER, error.seconds) == (history.stop_reason, history.retry_after)
     assert 0.35 > adapter.clock.now() - began
 
 
-HINTED = Reply(429, {"Retry-After": "7"})
+SEVEN = Reply(429, {"Retry-After": "7"})
 
 
 @pytest.mark.parametrize(
     ("reply", "options", "expected"),
     [
-        (HINTED, {"patience": 0}, 7.0),
-        (HINTED, {"patience": 5}, 7.0),
-        (HINTED, {"max_retry_after": 5}, 7.0),
-        (HINTED, {"operation_timeout": 1.5}, 7.0),
+        (SEVEN, {"patience": 0}, 7.0),
+        (SEVEN, {"patience": 5}, 7.0),
+        (SEVEN, {"max_retry_after": 5}, 7.0),
+        (SEVEN, {"operation_timeout": 1.5}, 7.0),
         (Reply(503, {"Retry-After": "7"}), {"patience": 2, "max_retry_after": 5}, 7.0),
         (Reply(503), {"operation_timeout": 1.5, "backoff": 4, "jitter": "none"}, 4.0),
-        (HINTED, {"operation_timeout": 1.5, "strategy": SimpleRetryStrategy()}, 7.0),
-        (HINTED, {"patience": 0, "max_wait": 7}, StopReason.HINT_TOO_LONG),
-        (HINTED, {"operation_timeout": 1.5, "max_wait": 7}, StopReason.DEADLINE),
-        (HINTED, {"max_attempts": 1}, StopReason.MAX_ATTEMPTS),
-        (HINTED, {"retry_status_codes": [503]}, StopReason.NOT_RETRYABLE),
+        (SEVEN, {"operation_timeout": 1.5, "strategy": SimpleRetryStrategy()}, 7.0),
+        (SEVEN, {"patience": 0, "max_wait": 7}, StopReason.HINT_TOO_LONG),
+        (SEVEN, {"operation_timeout": 1.5, "max_wait": 7}, StopReason.DEADLINE),
+        (SEVEN, {"max_attempts": 1}, StopReason.MAX_ATTEMPTS),
+        (SEVEN, {"retry_status_codes": [503]}, StopReason.NOT_RETRYABLE),
         (Reply(503), {"patience": 0, "quota": 0}, StopReason.QUOTA_EXCEEDED),
         (Reply(404), {"operation_timeout": 1.5}, StopReason.NOT_RETRYABLE),
     ],
@@ -143,12 +131,7 @@ def test_a_longer_wait_that_another_bound_forbids_ends_the_call_so_too(
 )
 def test_the_history_of_each_ending_has_the_number(reply: Any, expected: float | None) -> None:
     """What the last answer asks for, whatever the reason is for which no other attempt follows it."""
-    adapter = support.scripted(reply, max_attempts=1)
-    try:
-        ended_with: object = send(adapter)
-    except requests.ConnectionError as error:
-        ended_with = error
-    history = retry_history(ended_with)
+    history = retry_history(support.ended(support.scripted(reply, max_attempts=1)))
     assert (expected, expected) == (history.retry_after, history.to_dict()["retry_after"])
 
 
@@ -171,7 +154,7 @@ def test_the_parts_of_a_wait_count_together() -> None:
 def test_a_block_has_its_own() -> None:
     """The block's number holds in it, whichever is the longer."""
     with retry_options(max_wait=60):
-        adapter = hinted()
+        adapter = HINTED(max_wait=2)
         assert (200, 30) == (send(adapter).status_code, adapter.clock.now())
     with retry_options(max_wait=0):
         assert 30 == ended(support.scripted(BUSY)).seconds
@@ -179,18 +162,18 @@ def test_a_block_has_its_own() -> None:
 
 def test_the_exception_is_one_of_requests_with_the_last_answer() -> None:
     """It names the wait and the bound, is caused by the last error, and can be pickled."""
-    error = ended(hinted())
+    error = ended(HINTED(max_wait=2))
     assert isinstance(error, requests.exceptions.RetryError)
     assert "the wait for retry-after takes 30 s more, and max_wait is 2 s" == str(error)
     assert (429, support.URL) == (error.response.status_code, error.request.url)
     assert 30 == retry_history(error).retry_after
-    assert 25 == pickle.loads(pickle.dumps(ended(announced()))).seconds
-    assert isinstance(ended(backed_off()).__cause__, requests.ConnectionError)
+    assert 25 == pickle.loads(pickle.dumps(ended(announced(max_wait=2)))).seconds
+    assert isinstance(ended(BACKED_OFF(max_wait=2)).__cause__, requests.ConnectionError)
 
 
 def test_a_call_that_ends_before_its_first_attempt_has_sent_nothing() -> None:
     """No answer, no request on the wire, and a sentence that says so."""
-    adapter = announced()
+    adapter = announced(max_wait=2)
     error = ended(adapter)
     assert (1, None) == (len(adapter.sent), error.response)
     assert retry_history(error).sentence.startswith("nothing was sent: the wait for a rate limit takes 25 s more")
@@ -239,17 +222,13 @@ def test_a_streamed_answer_is_closed() -> None:
     assert (429, b"") == (error.response.status_code, error.response.content)
 
 
-def cut_once() -> FaultServer:
-    """A server whose body of 400 kB breaks off in the middle; the rest is not to be had for 30 s."""
-    whole = ServerReply(200, {"ETag": '"1"'}, b"x" * 400_000)
-    return FaultServer([CutBody(whole), ServerReply(429, {"Retry-After": "30"})])
-
-
 @pytest.mark.real_time
 @pytest.mark.parametrize(("stream", "error"), [(False, RetryLater), (True, requests.exceptions.ChunkedEncodingError)])
 def test_a_body_that_has_to_wait_for_its_rest_ends_so_too(stream: bool, error: type[Exception]) -> None:
     """One that its caller reads breaks off as ever, on real sockets; both have the number."""
-    with cut_once() as server, mount(requests.Session(), max_wait=2) as session:
+    cut = CutBody(ServerReply(200, {"ETag": '"1"'}, b"x" * 400_000))
+    not_yet = ServerReply(429, {"Retry-After": "30"})
+    with FaultServer([cut, not_yet]) as server, mount(requests.Session(), max_wait=2) as session:
         with pytest.raises(error) as caught:
             session.get(server.url, stream=stream).content  # noqa: B018
         history = retry_history(caught.value)
