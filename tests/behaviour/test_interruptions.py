@@ -16,7 +16,7 @@ import requests
 
 from requests_smithy_retry import Outcome, RetryAction, RetryAdapter, StopReason, classifier, retry_history
 from tests.faults import FaultServer, Reply, Stall, Wire
-from tests.support import ScriptedTransport, scripted, send
+from tests.support import ScriptedAdapter, scripted, send
 from tests.unit.wire.support import session
 
 RAISED = [Exception, RuntimeError, ValueError, TimeoutError, OSError, ConnectionResetError]
@@ -120,25 +120,23 @@ def test_no_classifier_is_asked_about_an_interruption(handled: Any) -> None:
         send(scripted(interrupt, 200, classifiers=[always]))
 
 
-def test_a_handler_of_any_kind_is_known(handled: Any) -> None:
-    """A method, a partial function, an object that can be called."""
+class Handlers:
+    """Can be called, and has a method."""
 
-    class Handlers:
-        def method(self, *_: object) -> None:
-            raise OSError("late")
-
-        def __call__(self, *_: object) -> None:
-            raise OSError("late")
-
-    def more(_reason: str, *_: object) -> None:
+    def method(self, *_: object) -> None:
         raise OSError("late")
 
-    for handler in (Handlers().method, Handlers(), functools.partial(more, "late")):
-        handled(handler)
-        adapter = scripted(interrupt, 200)
-        with pytest.raises(OSError, match="late"):
-            send(adapter)
-        assert 1 == len(adapter.sent)
+    __call__ = method
+
+
+@pytest.mark.parametrize("handler", [Handlers().method, Handlers(), functools.partial(Handlers.method, Handlers())])
+def test_a_handler_of_any_kind_is_known(handled: Any, handler: Any) -> None:
+    """A method, a partial function, an object that can be called."""
+    handled(handler)
+    adapter = scripted(interrupt, 200)
+    with pytest.raises(OSError, match="late"):
+        send(adapter)
+    assert 1 == len(adapter.sent)
 
 
 def test_what_the_caller_is_handling_is_no_interruption(handled: Any) -> None:
@@ -248,35 +246,34 @@ def test_an_interrupted_timeout_of_connecting_is_final(
         assert 1 == len(history.attempts)
 
 
+class Late(requests.Response):
+    """Its status is there at the second look."""
+
+    @property
+    def status_code(self) -> int:
+        looks = vars(self).setdefault("looks", [])
+        looks.append(1)
+        if len(looks) == 1:
+            raise Limit
+        return vars(self)["status_code"]  # type: ignore[no-any-return]
+
+    @status_code.setter
+    def status_code(self, status: int) -> None:
+        vars(self)["status_code"] = status
+
+
 @pytest.mark.parametrize("status", [200, 404, 503])
 def test_an_exception_between_a_head_and_its_body_is_not_lost(status: int) -> None:
     """An exception between head and body may be a handler's, so reading the body does not clear it."""
 
-    class Interrupted(ScriptedTransport):
-        def send(self, *args: Any, **how: Any) -> Any:
-            response: Any = super().send(*args, **how)
+    class Adapter(ScriptedAdapter):
+        def build_response(self, *parts: Any) -> Any:
+            response = super().build_response(*parts)
             response.__class__ = Late
             return response
 
-    class Late(requests.Response):
-        @property
-        def status_code(self) -> int:
-            vars(self).setdefault("looks", []).append(1)
-            if len(vars(self)["looks"]) == 1:
-                raise Limit
-            return vars(self)["status_code"]  # type: ignore[no-any-return]
-
-        @status_code.setter
-        def status_code(self, status: int) -> None:
-            vars(self)["status_code"] = status
-
-    class Adapter(RetryAdapter, Interrupted):  # type: ignore[misc]
-        pass
-
-    adapter = Adapter()
-    adapter.script[:] = [status, 200]
     with pytest.raises(Limit):
-        send(adapter)
+        send(Adapter(script=[status, 200]))
 
 
 def test_an_interruption_while_a_classifier_reads_a_body_comes_out(handled: Any) -> None:
