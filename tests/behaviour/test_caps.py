@@ -6,6 +6,8 @@ import logging
 import math
 import re
 from collections.abc import Callable
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,8 +20,6 @@ from requests_smithy_retry import (
     RetryAction,
     RetryConfigError,
     RetryConfigWarning,
-    RetryListener,
-    SdkHeaders,
     SimpleRetryStrategy,
     StandardRetryStrategy,
     StopReason,
@@ -30,7 +30,7 @@ from requests_smithy_retry import (
 from requests_smithy_retry.policy import RetryDirective, RetryErrorType, RetryFailure, retry
 from requests_smithy_retry.testing import FakeClock, scripted
 from tests.behaviour.test_outages import refused
-from tests.support import Reply, send
+from tests.support import Reply, ended, send
 
 
 @classifier(sees_successes=True)
@@ -58,22 +58,15 @@ def own(make: Any, most: int | None) -> dict[str, Any]:
     return {"strategy": make(clock=clock, max_attempts=most, classifiers=[pending]), "clock": clock}
 
 
-FORCED = [202, 409, 429, 503]
+A_RETRY = partial(Retry, status_forcelist=[202, 409, 429, 503])
 WAYS: dict[str, Callable[[int], dict[str, Any]]] = {
     "code": lambda most: {"max_attempts": most},
     "environment": lambda most: {"env": {"SMITHY_RETRY_MAX_ATTEMPTS": str(most)}},
     "AWS": lambda most: {"env": {"AWS_MAX_ATTEMPTS": str(most)}, "aws_config": True},
-    "AWS with the default's quota": lambda most: {
-        "env": {"AWS_MAX_ATTEMPTS": str(most)},
-        "aws_config": True,
-        "quota": "payoff",
-    },
+    "AWS with the default's quota": lambda most: {**WAYS["AWS"](most), "quota": "payoff"},
     "max_retries": lambda most: {"max_retries": most - 1},
-    "a Retry": lambda most: {"max_retries": Retry(most - 1, status_forcelist=FORCED)},
-    "a Retry with the default's quota": lambda most: {
-        "max_retries": Retry(most - 1, status_forcelist=FORCED),
-        "quota": "payoff",
-    },
+    "a Retry": lambda most: {"max_retries": A_RETRY(most - 1)},
+    "a Retry with the default's quota": lambda most: {**WAYS["a Retry"](most), "quota": "payoff"},
     "a simple strategy": lambda most: own(SimpleRetryStrategy, most),
     "a standard strategy": lambda most: own(StandardRetryStrategy, most),
     "an adaptive strategy": lambda most: own(AdaptiveRetryStrategy, most),
@@ -83,39 +76,26 @@ WAYS: dict[str, Callable[[int], dict[str, Any]]] = {
 }
 
 
-def asked(situation: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch | None = None) -> tuple[int, Any]:
+def asked(situation: str, options: dict[str, Any]) -> tuple[int, Any]:
     """Make one call in a situation that lasts; return the requests sent, and its history."""
-    options, sent = dict(options), []
-    step = SITUATIONS[situation]
-    for name, value in options.pop("env", {}).items():
-        assert monkeypatch is not None
-        monkeypatch.setenv(name, value)
-    if "strategy" not in options:
-        options["classifiers"] = [pending]
-
-    def answer(request: Any) -> Any:
-        sent.append(request)
-        return step(request) if callable(step) else step
-
-    adapter = scripted(*[answer] * 100, **options)
-    try:
-        outcome: Any = send(adapter)
-    except OSError as error:
-        outcome = error
-    return len(sent), retry_history(outcome)
+    options = {**({} if "strategy" in options else {"classifiers": [pending]}), **options}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in options.pop("env", {}).items():
+            patch.setenv(name, value)
+        adapter = scripted(*[SITUATIONS[situation]] * 100, **options)
+    history = retry_history(ended(adapter))
+    return len(adapter.sent), history
 
 
 @pytest.mark.untraced
 @pytest.mark.parametrize("most", [1, 2, 3, 6])
 @pytest.mark.parametrize("situation", SITUATIONS)
 @pytest.mark.parametrize("way", WAYS)
-def test_so_many_requests_are_sent_and_no_more(
-    way: str, situation: str, most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_so_many_requests_are_sent_and_no_more(way: str, situation: str, most: int) -> None:
     """Whatever is the matter, and however long it could be waited for."""
     if way == "without patience" and "hint" in situation and most > 1:
         pytest.skip("without patience no hint is waited for")
-    sent, history = asked(situation, WAYS[way](most), monkeypatch)
+    sent, history = asked(situation, WAYS[way](most))
     assert (most, StopReason.MAX_ATTEMPTS, most) == (sent, history.stop_reason, history.max_attempts)
 
 
@@ -130,16 +110,16 @@ def test_a_block_caps_what_is_sent_in_it(situation: str, most: int, own: dict[st
     assert most == history.max_attempts
 
 
-@pytest.mark.parametrize(
-    ("situation", "sent"),
-    [
-        ("the service is down", 5),
-        ("connections are refused", 5),
-        ("it throttles", 4),
-        ("the answer is not there yet", 3),
-        ("the thing is locked", 3),
-    ],
-)
+ROOM = {
+    "the service is down": 5,
+    "connections are refused": 5,
+    "it throttles": 4,
+    "the answer is not there yet": 3,
+    "the thing is locked": 3,
+}
+
+
+@pytest.mark.parametrize(("situation", "sent"), ROOM.items())
 def test_without_a_number_a_service_that_is_down_is_asked_as_often_as_patience_has_room_for(
     situation: str, sent: int
 ) -> None:
@@ -179,7 +159,7 @@ def test_published_numbers_say_three(situation: str, options: dict[str, Any]) ->
     assert "max_attempts" not in config.explain(all=False)
 
 
-@pytest.mark.parametrize("retries", [math.inf, Retry(None, status_forcelist=FORCED)])
+@pytest.mark.parametrize("retries", [math.inf, A_RETRY(None)])
 def test_without_an_end_of_retries_patience_ends_them(retries: Any) -> None:
     """They are made while the outage is young; no number is named, and the adapter shows the None of urllib3."""
     sent, history = asked("the service is down", {"max_retries": retries})
@@ -252,28 +232,19 @@ def test_a_variable_of_one_attempt_beside_new_credentials_does_nothing(monkeypat
 # What is said of it
 
 
-class Headers(RetryListener):
-    """Keeps the header that AWS's clients send with each attempt, and what the events say."""
-
-    def __init__(self) -> None:
-        self.seen: list[tuple[int, int | None]] = []
-
-    def before_attempt(self, event: Any) -> None:
-        self.seen.append((event.number, event.operation.max_attempts))
-
-
 @pytest.mark.parametrize("options", [{}, {"max_attempts": 2}, {"max_attempts": 6}, {"retry_spec": "2.1"}])
 @pytest.mark.parametrize("situation", SITUATIONS)
 def test_nothing_counts_beyond_the_cap(
     situation: str, options: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Log, history, events and headers name the cap or none: nobody reads of attempt 5 of 3."""
+    """Log, history and events name the cap or none: nobody reads of attempt 5 of 3."""
     caplog.set_level(logging.DEBUG, "requests_smithy_retry")
-    told = Headers()
-    _, history = asked(situation, {**options, "listeners": [told, SdkHeaders()]})
+    told: set[int | None] = set()
+    listener = SimpleNamespace(before_attempt=lambda event: told.add(event.operation.max_attempts))
+    _, history = asked(situation, {**options, "listeners": [listener]})
     text = "\n".join([history.explain(), history.sentence, *(record.getMessage() for record in caplog.records)])
     assert [] == [found for found in re.findall(r"attempt (\d+) of (\d+)", text) if int(found[0]) > int(found[1])]
     most = options.get("max_attempts", 3 if "retry_spec" in options else None)
     assert most == history.max_attempts == history.to_dict()["max_attempts"]
-    assert {most} == {said for _, said in told.seen}
+    assert {most} == told
     assert ("of" in history.sentence.partition(":")[0].split()) is (most is not None)

@@ -34,19 +34,12 @@ NOT_FROM_ENVIRONMENT = {
 VARIABLES = {f"SMITHY_RETRY_{name.upper()}": name for name in {*RetryOptions.__annotations__} - NOT_FROM_ENVIRONMENT}
 
 
-@pytest.mark.parametrize(
-    ("make", "source"),
-    [
-        (lambda: RetryConfig(max_attempts=0), "code"),
-        (lambda: RetryConfig().replace(max_attempts=0), "code"),
-        (lambda: RetryAdapter(max_attempts=0), "code"),
-    ],
-)
-def test_an_error_names_option_value_source_and_what_is_allowed(make, source) -> None:
+@pytest.mark.parametrize("make", [RetryConfig, RetryConfig().replace, RetryAdapter])
+def test_an_error_names_option_value_source_and_what_is_allowed(make) -> None:
     """A bad value is refused in one sentence that has everything."""
     with pytest.raises(RetryConfigError) as caught:
-        make()
-    assert f"max_attempts=0 (from {source}): a whole number of 1 or more or None is allowed" == str(caught.value)
+        make(max_attempts=0)
+    assert "max_attempts=0 (from code): a whole number of 1 or more or None is allowed" == str(caught.value)
 
 
 def test_each_value_knows_its_source() -> None:
@@ -61,18 +54,11 @@ def test_each_value_knows_its_source() -> None:
 
 @pytest.mark.parametrize(
     ("options", "expected"),
-    [
-        ({}, None),
-        ({"retry_spec": "2.0"}, 3),
-        ({"aws_config": True}, 3),
-        ({"aws_config": True, "max_attempts": 5}, 5),
-    ],
+    [({}, None), ({"retry_spec": "2.0"}, 3), ({"aws_config": True}, 3), ({"aws_config": True, "max_attempts": 5}, 5)],
 )
 def test_what_the_specification_decides_is_shown_as_it_is_in_force(options, expected) -> None:
     """The settings show the value in force, not the None that stands for it."""
-    config = RetryConfig(**options)
-    shown = {item.name: item.value for item in config.settings()}
-    assert expected == shown["max_attempts"]
+    assert expected == {item.name: item.value for item in RetryConfig(**options).settings()}["max_attempts"]
 
 
 @pytest.mark.parametrize(
@@ -215,30 +201,27 @@ def test_blank_is_the_same_as_unset(monkeypatch) -> None:
     assert "every option has its default" == RetryConfig.from_environment().explain(all=False)
 
 
-def test_code_beats_the_environment(monkeypatch) -> None:
+BAD = {"ENABLED": "false", "MODE": "bad"}
+
+
+@pytest.mark.filterwarnings("ignore:.*it has no effect:requests_smithy_retry.RetryConfigWarning")
+@pytest.mark.parametrize(
+    ("code", "environ", "option", "value", "source"),
+    [
+        ({"max_attempts": 3}, {"MAX_ATTEMPTS": "7"}, "max_attempts", 3, "code"),
+        ({"max_attempts": 3}, {"QUOTA": "10"}, "quota", 10, "environment variable SMITHY_RETRY_QUOTA"),
+        # The kill switch wins, and no other variable is looked at then; but it only switches off.
+        ({"enabled": True}, BAD, "enabled", False, "environment variable SMITHY_RETRY_ENABLED"),
+        ({"enabled": False}, {"ENABLED": "true"}, "enabled", False, "code"),
+        # Without trust_env neither values, nor bad values, nor the kill switch count.
+        ({"trust_env": False}, BAD, "enabled", True, "default"),
+        ({"trust_env": False}, BAD, "mode", "standard", "default"),
+    ],
+)
+def test_code_beats_the_environment_but_for_the_kill_switch(code, environ, option, value, source, monkeypatch) -> None:
     """An option set in code stays, even at its default; the rest is filled in."""
-    with pytest.warns(RetryConfigWarning, match=r"max_attempts=3 \(from code\) wins$"):
-        config = from_variables(monkeypatch, {"MAX_ATTEMPTS": "7", "QUOTA": "10"}, max_attempts=3)
-    assert (3, "code", 10) == (config.max_attempts, config.source("max_attempts"), config.quota)
-
-
-def test_the_kill_switch_beats_code(monkeypatch) -> None:
-    """SMITHY_RETRY_ENABLED=false wins over enabled=True, and no other variable is looked at then."""
-    config = from_variables(monkeypatch, {"ENABLED": "off", "MAX_ATTEMPTS": "bad"}, enabled=True)
-    assert (False, "environment variable SMITHY_RETRY_ENABLED") == (config.enabled, config.source("enabled"))
-
-
-def test_the_switch_only_switches_off(monkeypatch) -> None:
-    """``enabled=False`` in code beats SMITHY_RETRY_ENABLED=true."""
-    with pytest.warns(RetryConfigWarning, match=r"enabled=False \(from code\) wins$"):
-        assert not from_variables(monkeypatch, {"ENABLED": "true"}, enabled=False).enabled
-
-
-def test_trust_env_false_ignores_everything(monkeypatch) -> None:
-    """Without trust_env neither values, nor bad values, nor the kill switch count."""
-    assert RetryConfig() == from_variables(monkeypatch, {"ENABLED": "false", "MODE": "bad"}, trust_env=False).replace(
-        trust_env=True
-    )
+    config = from_variables(monkeypatch, environ, **code)
+    assert (value, source) == (getattr(config, option), config.source(option))
 
 
 def test_an_adapter_reads_the_environment_when_it_is_made(monkeypatch) -> None:

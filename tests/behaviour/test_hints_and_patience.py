@@ -124,52 +124,46 @@ def test_a_strategy_that_is_driven_by_hand_goes_by_it(make: Any, patience: float
 # At the gate of an announced limit
 
 
-def used_up(seconds: float) -> Reply:
-    """An answer that says that nothing is left of a limit for so long."""
-    return Reply(200, {"X-RateLimit-Limit": "10", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(seconds)})
-
-
-@pytest.mark.parametrize(("options", "over"), [({}, 60.0), ({"patience": 90}, 60.0), ({"patience": 10}, 0.0)])
-def test_nobody_waits_longer_than_it_for_an_announced_limit(options: dict[str, Any], over: float) -> None:
-    """A call whose turn would come later is sent at once, and gets the server's own answer."""
-    adapter = scripted(used_up(60), 200, **options)
-    send(adapter)
-    send(adapter)
-    assert pytest.approx(over, abs=0.5) == adapter.clock.now()
-
-
-@pytest.mark.parametrize(("patience", "sent", "over"), [(30, 3, 21.0), (10, 2, 14.0), (8, 2, 14.0), (6, 1, 0.0)])
-def test_what_is_waited_before_the_first_attempt_counts_as_well(patience: float, sent: int, over: float) -> None:
-    """All that one call waits for a server is over when it is twice its patience old."""
-    adapter = scripted(used_up(7), *[Reply(429, {"Retry-After": "7"})] * 3, patience=patience, max_attempts=3)
-    send(adapter)
-    attempts = retry_history(send(adapter)).attempts
-    assert (sent, pytest.approx(over, abs=0.5)) == (len(attempts), adapter.clock.now())
+def used_up(seconds: float) -> dict[str, str]:
+    """The headers that say that nothing is left of a limit for so long."""
+    return {"X-RateLimit-Limit": "10", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(seconds)}
 
 
 @pytest.mark.parametrize(
     ("reset", "options", "waited"),
     [
         (60, {}, [60.0]),
+        (60, {"patience": 90}, [60.0]),
         (60, {"patience": 10}, []),
         (8, {"patience": 10}, [8.0]),
         (8, {"patience": 10, "operation_timeout": 5}, []),
         (8, {"patience": 10, "operation_timeout": 60}, [8.0]),
     ],
 )
-def test_it_bounds_the_wait_for_an_announced_limit(reset: int, options: dict[str, Any], waited: list[float]) -> None:
-    """Who would have to wait longer for a limit that is used up is sent at once, for the server's own answer."""
-    used_up = {"X-RateLimit-Limit": "5", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(reset)}
-    adapter = scripted(Reply(200, used_up), 200, **options)
+def test_nobody_waits_longer_than_it_for_an_announced_limit(
+    reset: int, options: dict[str, Any], waited: list[float]
+) -> None:
+    """A call whose turn would come later is sent at once, and gets the server's own answer."""
+    adapter = scripted(Reply(200, used_up(reset)), 200, **options)
     send(adapter)
     send(adapter)
     assert waited == adapter.clock.sleeps
+
+
+@pytest.mark.parametrize(("patience", "sent", "over"), [(30, 3, 21.0), (10, 2, 14.0), (8, 2, 14.0), (6, 1, 0.0)])
+def test_what_is_waited_before_the_first_attempt_counts_as_well(patience: float, sent: int, over: float) -> None:
+    """All that one call waits for a server is over when it is twice its patience old."""
+    adapter = scripted(
+        Reply(200, used_up(7)), *[Reply(429, {"Retry-After": "7"})] * 3, patience=patience, max_attempts=3
+    )
+    send(adapter)
+    attempts = retry_history(send(adapter)).attempts
+    assert (sent, pytest.approx(over, abs=0.5)) == (len(attempts), adapter.clock.now())
 
 
 @pytest.mark.parametrize("status", [403, 429])
 @pytest.mark.parametrize("pacing", ["announced", "off"])
 def test_a_refused_request_waits_for_the_reset_in_any_case(pacing: str, status: int) -> None:
     """``pacing="off"`` is for the others; a 403 is known for a rate limit, too."""
-    used_up = {"X-RateLimit-Limit": "5", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "7"}
-    adapter = scripted(Reply(status, used_up), 200, pacing=pacing)
+    adapter = scripted(Reply(status, used_up(7)), 200, pacing=pacing)
     assert (200, [7.0]) == (send(adapter).status_code, adapter.clock.sleeps)
