@@ -134,7 +134,7 @@ def from_variables(monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], **c
         ("MAX_ATTEMPTS", "none", None),
         ("MODE", "Adaptive", "adaptive"),
         ("RETRY_SPEC", "2.0", "2.0"),
-        ("BACKOFF", "0.25", 0.25),
+        *[("BACKOFF", text, 0.25) for text in ("0.25", "250ms")],
         *[("MAX_BACKOFF", text, 10) for text in ("10", "10s", "10 sec", "1e1", "1E1", "10000ms")],
         *[("MAX_BACKOFF", text, 120) for text in ("2m", "2 MIN", "120 S")],
         *[("MAX_BACKOFF", text, value) for text, value in ((".5", 0.5), ("1.1 ms", 0.0011), ("0.5h", 1800))],
@@ -171,6 +171,7 @@ def test_text_is_read_as_people_write_it(name, text, value, monkeypatch) -> None
         ("ALLOWED_METHODS", "GE T", "'GE T' is not one"),
         ("TIMEOUT", "3, x", "a (connect, read) pair"),
         ("MODE", "legacy", "one of"),
+        ("BACKOFF", "by_status", "a finite number of seconds (0 or more), a backoff strategy"),
     ],
 )
 def test_bad_text_is_refused_with_the_variable_named(name, text, allowed, monkeypatch) -> None:

@@ -35,27 +35,17 @@ def make_bucket(scope: str) -> TokenBucket:
 
 NO_LINE = "only the quota 'payoff' waits for a service, and one on Redis"
 PUBLISHED = f"it asks for the published bucket, and {NO_LINE}; quota='payoff' asks for that"
-REASONS = {
-    ("patience", "quota"): NO_LINE,
-    ("patience", "retry_spec"): PUBLISHED,
-    ("patience", "aws_config"): PUBLISHED,
-    ("max_backoff", "backoff"): "it bounds the backoff that doubles alone",
-    ("retry_status_codes", "classifiers"): "only the default classifiers go by it",
-    ("validate", "classifiers"): "only the default classifiers go by it",
-    ("aws_config", "trust_env"): "without trust_env no AWS settings are read",
-    ("on_unauthorized", "max_attempts"): "new credentials are sent with a second request",
+VOID: dict[tuple[str, str], tuple[list[Any], str]] = {
+    ("patience", "quota"): ([5, None, BUCKET, make_bucket], NO_LINE),
+    ("patience", "retry_spec"): (["2.0", "2.1"], PUBLISHED),
+    ("patience", "aws_config"): ([True], PUBLISHED),
+    ("max_backoff", "backoff"): ([0, max], "it bounds the backoff that doubles alone"),
+    ("retry_status_codes", "classifiers"): ([only()], "only the default classifiers go by it"),
+    ("validate", "classifiers"): ([only()], "only the default classifiers go by it"),
+    ("aws_config", "trust_env"): ([False], "without trust_env no AWS settings are read"),
+    ("on_unauthorized", "max_attempts"): ([1], "new credentials are sent with a second request"),
 }
-VOID: dict[tuple[str, str], list[Any]] = {
-    ("patience", "quota"): [5, None, BUCKET, make_bucket],
-    ("patience", "retry_spec"): ["2.0", "2.1"],
-    ("patience", "aws_config"): [True],
-    ("max_backoff", "backoff"): [0, max],
-    ("retry_status_codes", "classifiers"): [only()],
-    ("validate", "classifiers"): [only()],
-    ("aws_config", "trust_env"): [False],
-    ("on_unauthorized", "max_attempts"): [1],
-}
-"""Each pair of which the first option would do nothing, beside these values of the second one.
+"""Each pair of which the first option would do nothing, beside these values of the second one, and why.
 
 All other pairs go together. Bounds of time and caps do: each of them holds, whichever ends an operation first. So does
 what ``enabled=False`` and ``max_attempts=1`` put out of use: they are there to switch retries off and nothing else. A
@@ -93,13 +83,17 @@ def samples(name: str) -> list[Any]:
     return SAMPLES.get(name, [2.5])
 
 
+def asked(name: str) -> Any:
+    """The first value of an option that asks for something."""
+    return next(value for value in samples(name) if value is not None and value is not False)
+
+
 @pytest.mark.parametrize("name", OPTIONS)
 def test_of_each_pair_of_options_it_is_known_whether_one_makes_the_other_void(name) -> None:
     """Beside each value of the other option, an option has an effect or is refused by name."""
-    asked = next(value for value in samples(name) if value is not None and value is not False)
     for other in {*OPTIONS} - {name}:
-        void = [value for value in samples(other) if refusal(name, **{name: asked, other: value})]
-        assert VOID.get((name, other), []) == void, other
+        void = [value for value in samples(other) if refusal(name, **{name: asked(name), other: value})]
+        assert VOID.get((name, other), ([], ""))[0] == void, other
 
 
 def refusal(name: str, **options: Any) -> RetryConfigError | None:
@@ -111,22 +105,23 @@ def refusal(name: str, **options: Any) -> RetryConfigError | None:
     return None
 
 
-@pytest.mark.parametrize(("pair", "values"), VOID.items())
-def test_the_refusal_names_both_and_says_why(pair, values) -> None:
+@pytest.mark.parametrize(("pair", "void"), VOID.items())
+def test_the_refusal_names_both_and_says_why(pair, void) -> None:
     """Each has its value and its source, and the second is refused in ``replace`` as well, whichever comes first."""
-    (name, other), asked = pair, next(value for value in samples(pair[0]) if value is not None and value is not False)
-    for value in values:
-        said = f"only one of {name} and {other}={value!r} (from code) is allowed: {REASONS[pair]}"
-        for makes in (
-            lambda value=value: RetryConfig(**{name: asked, other: value}),
-            lambda value=value: RetryConfig(**{name: asked}).replace(**{other: value}),
-            lambda value=value: RetryConfig(**{other: value}).replace(**{name: asked}),
+    (name, other), (values, why) = pair, void
+    one = {name: asked(name)}
+    for two in ({other: value} for value in values):
+        said = f"only one of {name} and {other}={two[other]!r} (from code) is allowed: {why}"
+        for make, options in (
+            (RetryConfig, {**one, **two}),
+            (RetryConfig(**one).replace, two),
+            (RetryConfig(**two).replace, one),
         ):
             with pytest.raises(RetryConfigError) as caught:
-                makes()
+                make(**options)
             error = caught.value
             assert (name, "code", said) == (error.option, error.source, error.allowed)
-            assert asked == error.value or repr(asked) == repr(error.value)
+            assert asked(name) == error.value or repr(asked(name)) == repr(error.value)
 
 
 @pytest.mark.parametrize(
@@ -174,19 +169,17 @@ def test_no_variable_stops_a_program_that_says_the_opposite(code, monkeypatch, t
         RetryConfig(**{name: getattr(config, name) for name in OPTIONS if config.is_given(name)})  # nothing contradicts
 
 
+LISTED = Retry(3, status_forcelist=[500])
+THE_STRATEGYS = "it belongs to the strategy that the adapter was given"
+
+
 @pytest.mark.parametrize(
     ("code", "name", "text", "shown", "why"),
     [
         ({"max_attempts": 4}, "max_attempts", "2", "2", "max_attempts=4 (from code) wins"),
-        (
-            {"max_retries": Retry(3, status_forcelist=[500])},
-            *("raise_on_status", "no", "False", "raise_on_status=True (from max_retries) wins"),
-        ),
+        ({"max_retries": LISTED}, "raise_on_status", "no", "False", "raise_on_status=True (from max_retries) wins"),
         ({"quota": 100}, "patience", "9", "9", f"quota=100 (from code) wins, and {NO_LINE}"),
-        (
-            {"strategy": StandardRetryStrategy()},
-            *("patience", "9", "'9'", "it belongs to the strategy that the adapter was given"),
-        ),
+        ({"strategy": StandardRetryStrategy()}, "patience", "9", "'9'", THE_STRATEGYS),
     ],
 )
 def test_a_variable_that_does_nothing_is_warned_of_once(code, name, text, shown, why, monkeypatch) -> None:
