@@ -49,8 +49,8 @@ PROGRAMS = {
     "smithy/buckets.py": "bucket",
     "smithy/rate_limiter.py": "limiter",
     "wire/pools.py": "kept",
-    "features/addresses.py": "address",
-    "wire/resolving.py": "names",
+    "features/addresses/memory.py": "address",
+    "features/addresses/resolving.py": "names",
 }
 """By the file of a bug: the programs of `schedules` that run it; all for others would find nothing else."""
 PYTEST = (

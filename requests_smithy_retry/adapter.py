@@ -18,12 +18,13 @@ from .core.plan import Plan
 from .core.port import Feature
 from .core.strategy import RetryStrategy, StandardRetryStrategy, is_built_in
 from .errors import RetryConfigError, RetryConfigWarning
-from .features.table import address_memory, features_of, found, listeners_of, strategy_for
+from .features.table import features_of, found, listeners_of, opener, strategy_for
 from .forksafe import forgets_with_all
 from .observing.events import Listeners
 from .urls import scope_of
+from .wire.connect import Opener
 from .wire.pools import use_our_pools
-from .wire.state import LATE_PATCH, NoMemory, is_patched_late
+from .wire.state import LATE_PATCH, is_patched_late
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -197,11 +198,11 @@ class RetryAdapter(AdapterBase):
         self._forget_shown()
 
     @property
-    def addresses(self) -> NoMemory:
-        """The memory of the addresses that failed lately (contract 14.5). A copy of the adapter has its own."""
+    def addresses(self) -> Opener:
+        """What opens the sockets, and knows the addresses that failed lately (contract 14.5). A copy has its own."""
         # Asked for during construction, too. setdefault: threads that ask at the same moment get the same one.
-        memory: NoMemory | None = self.__dict__.get("_addresses")
-        return memory or self.__dict__.setdefault("_addresses", address_memory(self.clock))
+        known: Opener | None = self.__dict__.get("_addresses")
+        return known or self.__dict__.setdefault("_addresses", opener(self.clock))
 
     def snapshot(self) -> AdapterSnapshot:
         """Return an immutable view of the strategy's state, and of the addresses that failed lately."""

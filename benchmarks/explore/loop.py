@@ -37,7 +37,7 @@ from requests.hooks import default_hooks
 from requests.structures import CaseInsensitiveDict
 
 from requests_smithy_retry import RetryAdapter, StopReason, TokenBucket, interruptions, retry_history, retry_options
-from requests_smithy_retry.wire import resolving
+from requests_smithy_retry.features.addresses import resolving
 from requests_smithy_retry.wire.state import this_thread
 
 from . import fakes

@@ -14,12 +14,12 @@ from requests_smithy_retry.core.payoff import CAPACITY, MOST, PayoffQuota, Payof
 from requests_smithy_retry.core.quota import NO_QUOTA
 from requests_smithy_retry.core.scope import Scopes
 from requests_smithy_retry.core.strategy import drive
-from requests_smithy_retry.features.addresses import LONGEST_PERIOD, AddressMemory
+from requests_smithy_retry.features.addresses.memory import LONGEST_PERIOD, AddressMemory
+from requests_smithy_retry.features.addresses.resolving import Late, Lookups, Question, Stuck
 from requests_smithy_retry.features.rate_limits.announced import DIALECTS, announced_in
 from requests_smithy_retry.features.rate_limits.limits import Limits, Turn
 from requests_smithy_retry.smithy.buckets import TokenBucket
 from requests_smithy_retry.smithy.rate_limiter import ClientRateLimiter, UntilPermitted
-from requests_smithy_retry.wire.resolving import Late, Lookups, Question, Stuck
 
 from .fakes import WALL
 from .schedules import Program

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..config.retry_config import RetryConfig
     from ..core.port import Feature
     from ..core.scope import MakeQuota
-    from ..wire.state import NoMemory
+    from ..wire.connect import Opener
 
 JUDGING: dict[str, Callable[[RetryConfig], object]] = {
     "..smithy.aws": lambda _: True,
@@ -92,11 +92,11 @@ def strategy_for(config: RetryConfig, clock: Clock = SYSTEM_CLOCK) -> StandardRe
     return made
 
 
-def address_memory(clock: Clock) -> NoMemory:
-    from ..wire.state import NoMemory  # with urllib3, which a program under `run` may never need
+def opener(clock: Clock) -> Opener:
+    """Make what opens the sockets of an adapter's connections."""
+    from ..wire.connect import Opener  # with urllib3, which a program under `run` may never need
 
-    module = found("addresses")
-    made: NoMemory = NoMemory(clock) if module is None else module.AddressMemory(clock)
+    made: Opener = getattr(found("addresses"), "opener", Opener)(clock)
     return made
 
 

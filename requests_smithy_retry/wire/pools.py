@@ -24,10 +24,10 @@ from urllib3.poolmanager import RecentlyUsedContainer  # type: ignore[attr-defin
 
 from ..clock import SYSTEM_CLOCK
 from . import private
-from .connect import Connect
+from .connect import Connect, Opener
 from .proxies import prepare_tunnel
 from .response import RESPONSE_CLASS
-from .state import NoMemory, Peer, this_thread
+from .state import Peer, this_thread
 
 KNOWN_CONNECTS = frozenset({HTTPConnection.connect, HTTPSConnection.connect})
 """The ``connect`` methods that are known to end before the first byte of a request is sent."""
@@ -86,10 +86,10 @@ def keep_alive_options() -> tuple[tuple[int, int, int], ...]:
     return tuple(taken)
 
 
-def prepare(connection: Any, memory: NoMemory | None = None, *, probes: bool = False) -> Any:
+def prepare(connection: Any, opener: Opener, *, probes: bool = False) -> Any:
     """Prepare a new connection of urllib3, unless its class has a ``connect`` of its own."""
     if getattr(type(connection), "connect", None) in KNOWN_CONNECTS:
-        connection.connect = connect = Connect(connection, memory or PreparingPool.addresses)
+        connection.connect = connect = Connect(connection, opener)
         connection._new_conn = connect.open
         connection.response_class = RESPONSE_CLASS
         prepare_tunnel(connection)
@@ -105,8 +105,8 @@ class PreparingPool(HTTPConnectionPool):
     urllib3 connects a closed connection anew, as it does with one that the server closed.
     """
 
-    addresses: NoMemory = NoMemory(SYSTEM_CLOCK)
-    """Remembers which addresses failed."""
+    addresses: Opener = Opener(SYSTEM_CLOCK)
+    """Opens the sockets."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         self.probes: bool = "socket_options" not in options  # a caller's own options win
@@ -162,8 +162,8 @@ def preparing(pool_class: type[HTTPConnectionPool], waits: bool = False) -> type
     return type(pool_class.__name__, (WaitingPool if waits else PreparingPool, pool_class), {})
 
 
-def _new_pool(reference: weakref.ref[Any], addresses: NoMemory, *args: Any, **kwargs: Any) -> Any:
-    """The ``_new_pool`` of a pool manager, which gives each pool the memory of addresses.
+def _new_pool(reference: weakref.ref[Any], addresses: Opener, *args: Any, **kwargs: Any) -> Any:
+    """The ``_new_pool`` of a pool manager, which gives each pool what opens its sockets.
 
     The reference to the manager is weak: a cycle would keep its pools alive.
     """
@@ -174,7 +174,7 @@ def _new_pool(reference: weakref.ref[Any], addresses: NoMemory, *args: Any, **kw
     return pool
 
 
-def use_our_pools(manager: Any, addresses: NoMemory) -> None:
+def use_our_pools(manager: Any, addresses: Opener) -> None:
     """Have a pool manager of urllib3 (direct, proxy or SOCKS) make preparing pools from now on. Idempotent."""
     if not private.are_known() or not hasattr(manager, "pool_classes_by_scheme"):
         return

@@ -8,7 +8,6 @@ missing reasons.
 
 from __future__ import annotations
 
-import functools
 import http.client
 import socket
 from io import BufferedReader
@@ -23,7 +22,7 @@ from ..clock import SYSTEM_CLOCK, Deadline, after, earliest
 from ..interruptions import is_interruption
 from . import private
 from .decoding import decoded
-from .state import Peer, this_thread, timeout_of
+from .state import this_thread, timeout_of
 
 PEEK_BYTES = 65_536
 """The most of a failed response's body that is peeked at, coded or not."""
@@ -252,24 +251,6 @@ class _ReadsToLength(CheckedResponse):
 
 
 RESPONSE_CLASS: type[CheckedResponse] = CheckedResponse if hasattr(urllib3, "BaseHTTPResponse") else _ReadsToLength
-
-
-class _ProbeResponse(RESPONSE_CLASS):  # type: ignore[misc, valid-type]
-    """A response from an address that failed lately: a status below 500 clears it."""
-
-    def __init__(self, peer: Peer, sock: Any, *others: Any, **named: Any) -> None:
-        super().__init__(sock, *others, **named)
-        self._peer = peer
-
-    def begin(self) -> None:
-        super().begin()
-        if self.status < 500:
-            self._peer.memory.succeeded(self._peer.origin, self._peer.address)
-
-
-def probing(peer: Peer) -> Any:
-    """Return the response class of a connection to an address that failed lately."""
-    return functools.partial(_ProbeResponse, peer)
 
 
 def reader_of(raw: Any) -> Reader | None:

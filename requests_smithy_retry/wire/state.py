@@ -1,84 +1,36 @@
-"""The state that one attempt and the connections below it share (contract 14.1): its far end, and its time-outs.
-
-What a memory of addresses may say of far ends is here (contract 14.5); the feature ``addresses`` remembers.
-"""
+"""The state that one attempt and the connections below it share (contract 14.1): its far end, and its time-outs."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
 from urllib3.util import Timeout
 
-from ..clock import Clock, Deadline
+from ..clock import Deadline
 
 LONGEST = 2e6
 """The longest timeout of a socket, in seconds (23 days): it counts milliseconds in an int of 32 bits."""
 
 
-class NoMemory:
-    """A memory of addresses that knows of no failure."""
+class Peer(Protocol):
+    """The far end of a connection, as who opened it knows it."""
 
-    def __init__(self, clock: Clock) -> None:
-        self.clock = clock
+    @property
+    def address(self) -> str:
+        """The IP address; of a connection that was not made, all that were tried."""
+        ...
 
-    def in_order(self, origin: str, addresses: Sequence[str], tried: Collection[tuple[str, str]] = ()) -> Sequence[str]:
-        """Return the addresses in the order in which to try them; those that an operation has tried come later."""
-        return addresses
-
-    def is_avoided(
-        self, origin: str, address: str, addresses: Sequence[str], tried: Collection[tuple[str, str]] = ()
-    ) -> bool:  # fmt: skip
-        """Return True if another of the origin's addresses is better."""
-        return False
-
-    def begin_probe(self, origin: str, address: str) -> None:
-        """Record that a connection to an address is begun."""
-
-    def is_known(self, origin: str, address: str) -> bool:
-        """Return True if an address has failed and not answered well since."""
-        return False
-
-    def failed(self, origin: str, address: str, why: str, *, answers: bool = False) -> None:
-        """Record that an address failed."""
-
-    def succeeded(self, origin: str, address: str) -> None:
-        """Record that an address that failed answers well."""
-
-    def forget(self) -> None:
-        """Know of no failure."""
-
-    def snapshot(self) -> tuple[Any, ...]:
-        """Return the addresses that failed lately."""
-        return ()
-
-
-class Peer(NamedTuple):
-    """The far end of a connection.
-
-    :param memory: remembers its failures.
-    :param origin: the host and port that the connection goes to.
-    :param address: the IP address; of a connection that was not made, all that were tried.
-    :param addresses: all addresses of the origin, as they were when the connection was made.
-    :param since: when the connection was made, on the memory's clock.
-    """
-
-    memory: NoMemory
-    origin: str
-    address: str
-    addresses: tuple[str, ...]
-    since: float
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """All addresses of its host, as they were when the connection was made."""
+        ...
 
     def is_avoided(self, tried: Collection[tuple[str, str]]) -> bool:
         """Return True if another address is better."""
-        return self.memory.is_avoided(self.origin, self.address, self.addresses, tried)
-
-    def failed(self, why: str, *, answers: bool = False) -> None:
-        """Record that the address failed. Of a single address there is nothing to remember."""
-        if len(self.addresses) > 1:
-            self.memory.failed(self.origin, self.address, why, answers=answers)
+        ...
 
 
 class AttemptState(threading.local):

@@ -29,6 +29,7 @@ WAITS = {
     "core/driver.py": {"self.waits.sleep", "self._clock.sleep", "wait_in", "wait_on"},
     "core/held.py": {"mutex.acquire"},  # the lock of a pool of urllib3
     "core/strategy.py": {"drive", "wait_in"},  # the papers' interface, without a driver
+    "features/addresses/resolving.py": {"event.wait"},  # for the resolver's thread, as a socket does
     "features/redis.py": {"ask.is_over.wait", "self._changed.wait"},  # for its own thread, and that for questions
     "smithy/buckets.py": {"wait_in"},  # a bucket that is asked by hand
     "policy.py": {"clock.sleep"},  # around a block of code that is no HTTP

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 import requests
+import urllib3.util.connection
+from urllib3.connectionpool import HTTPConnectionPool
 
 from requests_smithy_retry import StopReason, retry_history
-from requests_smithy_retry.clock import Deadline
+from requests_smithy_retry.clock import Deadline, after
 from requests_smithy_retry.testing import (
     CloseAfterRequest,
     FakeClock,
@@ -20,6 +22,8 @@ from requests_smithy_retry.testing import (
     ResetAfterRequest,
     refusing_port,
 )
+from requests_smithy_retry.wire.connect import Opener
+from requests_smithy_retry.wire.pools import preparing
 from requests_smithy_retry.wire.state import AttemptState, this_thread
 
 from .support import resolving, session
@@ -134,3 +138,24 @@ def test_an_address_keeps_its_scope(monkeypatch: pytest.MonkeyPatch, address: An
     with session(operation_timeout=60, max_attempts=1) as made, pytest.raises(requests.ConnectionError) as caught:
         made.get("http://name.test/")
     assert ([address], expected) == (connected, retry_history(caught.value).attempts[0].address)
+
+
+@pytest.mark.parametrize("seconds", [None, 60.0])
+def test_without_the_feature_urllib3_opens_the_socket(monkeypatch: pytest.MonkeyPatch, seconds: float | None) -> None:
+    """By the deadline, if there is one; nothing is known of addresses."""
+    given: list[Any] = []
+    real = urllib3.util.connection.create_connection
+
+    def create_connection(address: Any, timeout: Any, **more: Any) -> Any:
+        given.append(timeout)
+        return real(address, timeout, **more)
+
+    monkeypatch.setattr(urllib3.util.connection, "create_connection", create_connection)
+    monkeypatch.setattr(this_thread, "connecting", None)  # as an attempt begins
+    pool: Any
+    with FaultServer() as server, preparing(HTTPConnectionPool)("127.0.0.1", server.port) as pool:
+        pool.addresses = Opener(FakeClock())
+        with this_thread.under(after(seconds, pool.addresses.clock)):
+            assert 200 == pool.request("GET", "/", timeout=90, retries=False).status
+        pool.addresses.forget()
+    assert ([seconds or 90], None, ()) == (given, this_thread.peer, pool.addresses.snapshot())

@@ -239,7 +239,7 @@ def test_a_callers_own_socket_options_win() -> None:
 def test_a_programs_own_default_wins(own: Any) -> None:
     """The program's default options come after ours, so they win."""
     connection = urllib3.connection.HTTPConnection("127.0.0.1", 9, socket_options=own)
-    pools.prepare(connection, probes=True)
+    pools.prepare(connection, pools.PreparingPool.addresses, probes=True)
     assert [*keep_alive_options(), *(own or [])] == connection.socket_options
 
 

@@ -16,9 +16,11 @@ from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.exceptions import EmptyPoolError
 
 from requests_smithy_retry.clock import Deadline
-from requests_smithy_retry.wire import connect, pools, racing
+from requests_smithy_retry.features.addresses import opening, racing
+from requests_smithy_retry.features.addresses.resolving import Lookups, Question
+from requests_smithy_retry.testing import FakeClock
+from requests_smithy_retry.wire import connect, pools
 from requests_smithy_retry.wire.pools import preparing
-from requests_smithy_retry.wire.resolving import Lookups, Question
 from requests_smithy_retry.wire.state import this_thread
 from tests.faults import FaultServer, Reply, hanging_port, refusing_port
 from tests.unit.core.test_interrupted import Limit, interrupted_at
@@ -50,14 +52,17 @@ def test_a_place_too_many_fails_no_request() -> None:
 def test_a_socket_that_no_connection_has_yet_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """An interruption arrives when the address is connected, but its connection has not got the socket."""
     made: list[Any] = []
-    monkeypatch.setattr(connect, "connect_socket", lambda sock, *_: interrupted(made.append(sock)))
+    monkeypatch.setattr(opening, "connect_socket", lambda sock, *_: interrupted(made.append(sock)))
     with session() as client, pytest.raises(Limit):
         client.get("http://127.0.0.1:9/")
     assert [-1] == [sock.fileno() for sock in made]
 
 
+BELOW = "requests_smithy_retry/wire/", "requests_smithy_retry/features/addresses/"
+
+
 def interrupted_at_line(number: int, within: frozenset[str], function: Callable[[], None]) -> bool:
-    """Run a function with an interruption before the line of that number that some functions of `wire` come to.
+    """Run a function with an interruption before the line of that number that some functions below an adapter come to.
 
     It has a thread of its own: after an exception of a trace function, Python 3.11 may go on taking another exception
     for the one that the thread is handling, and each later one would have that as its context.
@@ -66,7 +71,8 @@ def interrupted_at_line(number: int, within: frozenset[str], function: Callable[
 
     def trace(frame: Any, event: str, _: Any) -> Any:
         nonlocal lines
-        if "requests_smithy_retry/wire/" not in frame.f_code.co_filename or frame.f_code.co_name not in within:
+        code = frame.f_code
+        if code.co_name not in within or not any(room in code.co_filename for room in BELOW):
             return None
         lines += event == "line"
         if lines == number:
@@ -92,7 +98,7 @@ def interrupted_at_line(number: int, within: frozenset[str], function: Callable[
 
 CONNECTING = frozenset(
     name
-    for owner in (racing.Race, connect.Connect)
+    for owner in (racing.Race, opening.AddressOpener, connect.Connect)
     for name, member in vars(owner).items()
     if callable(member) and name not in ("__init__", "__call__", "close")
 )
@@ -112,9 +118,9 @@ def test_an_interruption_at_any_line_of_a_race_leaves_no_socket(monkeypatch: pyt
     monkeypatch.setattr(racing, "connect_socket", recorded)
     with first("127.0.0.2") as failing, FaultServer() as server:
         found = [(socket.AF_INET, 1, 6, "", at) for at in (("127.0.0.2", failing), ("127.0.0.1", server.port))]
-        monkeypatch.setattr(connect, "resolve", lambda *_: found)
+        monkeypatch.setattr(opening, "resolve", lambda *_: found)
         for number in range(1, 1000):
-            connection = pools.prepare(HTTPConnection("name.test", 80))
+            connection = pools.prepare(HTTPConnection("name.test", 80), opening.AddressOpener(FakeClock()))
             was_interrupted = interrupted_at_line(number, CONNECTING, connection.connect)
             connection.close()
             assert {-1} >= {sock.fileno() for sock in made}, f"interrupted at line {number}"

@@ -116,7 +116,7 @@ def test_a_connection_of_another_kind_is_left_alone() -> None:
             """Do nothing."""
 
     own = Own()
-    assert prepare(own) is own
+    assert prepare(own, PreparingPool.addresses) is own
     assert vars(own) == {}
 
 

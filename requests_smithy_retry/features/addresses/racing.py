@@ -15,9 +15,9 @@ import socket
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..clock import SYSTEM_CLOCK
-from ..interruptions import is_interruption
-from .state import this_thread
+from ...clock import SYSTEM_CLOCK
+from ...interruptions import is_interruption
+from ...wire.state import this_thread
 
 FIRST_DELAY = 0.25
 """Seconds after the first attempt at which the next one begins, unless the first has ended (RFC 8305 section 5)."""

@@ -22,15 +22,14 @@ from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.exceptions import LocationParseError
 
 from requests_smithy_retry import RetryAdapter, RetryListener, install, retry_history, uninstall
-from requests_smithy_retry.features.addresses import AddressMemory
+from requests_smithy_retry.features.addresses import AddressMemory, opening
+from requests_smithy_retry.features.addresses.memory import Peer
+from requests_smithy_retry.features.addresses.opening import AddressOpener
 from requests_smithy_retry.testing import FakeClock
-from requests_smithy_retry.wire import connect as connect_module
 from requests_smithy_retry.wire.pools import prepare, preparing, use_our_pools
-from requests_smithy_retry.wire.state import Peer
 from tests.faults import CloseAfterRequest, FaultServer, Reply, ResetAfterRequest, Stall, hanging_port, refusing_port
 from tests.support import Guide
-
-from .support import resolving, session
+from tests.unit.wire.support import resolving, session
 
 pytestmark = pytest.mark.real_time
 
@@ -241,7 +240,7 @@ def test_a_snapshot_shows_the_strategy_as_well() -> None:
 
 def test_while_retries_are_off_urllib3_connects(monkeypatch: pytest.MonkeyPatch, servers: Any) -> None:
     """With retries off the adapter is a plain one, and urllib3 connects."""
-    monkeypatch.setattr(connect_module, "Race", None)
+    monkeypatch.setattr(opening, "Race", None)
     servers[1].script([Reply(503)])
     resolving(monkeypatch, (B, servers[1].port), (A, servers[0].port))
     with session(enabled=False) as made:
@@ -355,7 +354,7 @@ def test_a_connection_without_a_timeout_has_the_default() -> None:
     """That of the ``socket`` module, whose mark urllib3 1.26 leaves to the connection."""
     default: Any = socket._GLOBAL_DEFAULT_TIMEOUT  # type: ignore[attr-defined]
     with FaultServer() as server, contextlib.closing(HTTPConnection(A, server.port)) as connection:
-        prepare(connection).timeout = default
+        prepare(connection, AddressOpener(FakeClock())).timeout = default
         connection.connect()
         assert connection.sock.gettimeout() is None
 
@@ -381,7 +380,7 @@ GEVENT = """
 from gevent import monkey; monkey.patch_all()
 import gevent, requests, socket, sys
 from requests_smithy_retry import mount
-from requests_smithy_retry.wire import racing
+from requests_smithy_retry.features.addresses import racing
 
 hanging, port = map(int, sys.argv[1:])
 found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", at) for at in (("127.0.0.2", hanging), ("127.0.0.1", port))]

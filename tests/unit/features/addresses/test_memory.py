@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from requests_smithy_retry.features.addresses import (
+from requests_smithy_retry.features.addresses.memory import (
     LONGEST_PERIOD,
     MOST_ADDRESSES,
     MOST_ORIGINS,
@@ -16,7 +16,6 @@ from requests_smithy_retry.features.addresses import (
     AddressMemory,
 )
 from requests_smithy_retry.testing import FakeClock
-from requests_smithy_retry.wire.state import NoMemory
 
 HERE = "name.test:80"
 ABCD = ("A", "B", "C", "D")
@@ -189,18 +188,3 @@ def test_whatever_happens_no_address_is_shut_out(story: list[Any], tried: set[st
         assert sorted(order) == list(ABCD)
         assert not memory.is_avoided(HERE, order[0], ABCD, pairs)
         assert all(0 <= item.seconds_left <= item.period <= LONGEST_PERIOD for item in memory.snapshot())
-
-
-def test_without_the_feature_no_address_is_avoided() -> None:
-    """What takes the memory's place knows of no failure, whatever it is told."""
-    memory = NoMemory(FakeClock())
-    memory.failed(HERE, "A", "reset")
-    memory.begin_probe(HERE, "A")
-    memory.succeeded(HERE, "B")
-    memory.forget()
-    assert ("AB", False, False, ()) == (
-        memory.in_order(HERE, "AB", {(HERE, "A")}),
-        memory.is_avoided(HERE, "A", "AB"),
-        memory.is_known(HERE, "A"),
-        memory.snapshot(),
-    )

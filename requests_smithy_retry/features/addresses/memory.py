@@ -1,4 +1,4 @@
-"""The addresses of a name that fail (contract 14.5): they are remembered, and tried last.
+"""The addresses of a name that fail: they are remembered, and tried last.
 
 An address is avoided for 30 s after a failure, then for twice as long each time it fails again, at most 300 s. When
 that time is over, one connection finds out whether the address is well; an answer below 500 clears it. None is ever
@@ -13,13 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..classifiers.outcome import Outcome
-from ..classifiers.transport_faults import is_timeout, is_transient
-from ..clock import Clock
-from ..config.retry_config import RetryConfig
-from ..core.plan import Call
-from ..core.port import Feature
-from ..wire.state import NoMemory, Peer
+from ...clock import Clock
+from ...wire.connect import Opener
 
 FIRST_PERIOD = 30.0
 """The period in seconds for which an address is avoided after its first failure."""
@@ -66,7 +61,7 @@ class AddressFault(NamedTuple):
     period: float
 
 
-class AddressMemory(NoMemory):
+class AddressMemory(Opener):
     """The failures of addresses, per origin, bounded in number and in time."""
 
     def __init__(self, clock: Clock) -> None:
@@ -108,6 +103,7 @@ class AddressMemory(NoMemory):
             faults[address] = fault._replace(until=now + fault.period, probed=True)
 
     def is_known(self, origin: str, address: str) -> bool:
+        """Return True if an address has failed and not answered well since."""
         return address in self.faults.get(origin, ())
 
     def failed(self, origin: str, address: str, why: str, *, answers: bool = False) -> None:
@@ -127,6 +123,7 @@ class AddressMemory(NoMemory):
         _shorten(self.faults, MOST_ORIGINS)
 
     def succeeded(self, origin: str, address: str) -> None:
+        """Record that an address that failed answers well."""
         faults = self.faults.get(origin, {})
         faults.pop(address, None)
         if not faults:
@@ -165,22 +162,27 @@ def _shorten(entries: dict[str, Any], most: int) -> None:
         entries.pop(key, None)
 
 
-class Addresses(Feature):
-    """The hooks."""
+class Peer(NamedTuple):
+    """The far end of a connection.
 
-    def attempted(self, call: Call, outcome: Outcome, peer: Peer | None, tried: set[tuple[str, str]]) -> None:
-        if peer is None:
-            return
-        error, response = outcome.error, outcome.response
-        if error is not None and is_transient(error):
-            tried.add((peer.origin, peer.address))
-            # A kept connection may break because it was idle for too long, which is not the address's fault.
-            if is_timeout(error) or peer.since >= outcome.started:
-                peer.failed(type(error).__name__)
-        elif error is None and response is not None and response.status_code >= 500:
-            tried.add((peer.origin, peer.address))
-            peer.failed(str(response.status_code), answers=True)
+    :param memory: remembers its failures.
+    :param origin: the host and port that the connection goes to.
+    :param address: the IP address; of a connection that was not made, all that were tried.
+    :param addresses: all addresses of the origin, as they were when the connection was made.
+    :param since: when the connection was made, on the memory's clock.
+    """
 
+    memory: AddressMemory
+    origin: str
+    address: str
+    addresses: tuple[str, ...]
+    since: float
 
-def feature(config: RetryConfig, clock: Clock) -> Addresses:
-    return Addresses()
+    def is_avoided(self, tried: Collection[tuple[str, str]]) -> bool:
+        """Return True if another address is better."""
+        return self.memory.is_avoided(self.origin, self.address, self.addresses, tried)
+
+    def failed(self, why: str, *, answers: bool = False) -> None:
+        """Record that the address failed. Of a single address there is nothing to remember."""
+        if len(self.addresses) > 1:
+            self.memory.failed(self.origin, self.address, why, answers=answers)

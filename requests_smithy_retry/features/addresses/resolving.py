@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import urllib3.exceptions as uex
 
-from ..forksafe import renew_lock_after_fork
-from .state import this_thread
+from ...forksafe import renew_lock_after_fork
+from ...wire.state import this_thread
 
 MOST_LOOKUPS = 8
 """The most threads of a process that resolve names."""

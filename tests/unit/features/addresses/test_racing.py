@@ -15,14 +15,13 @@ from typing import Any
 import pytest
 
 from requests_smithy_retry.clock import Deadline
+from requests_smithy_retry.features.addresses import racing
+from requests_smithy_retry.features.addresses.opening import candidates
+from requests_smithy_retry.features.addresses.racing import Candidate, How, Race
 from requests_smithy_retry.testing import FakeClock
-from requests_smithy_retry.wire import racing
-from requests_smithy_retry.wire.connect import candidates
-from requests_smithy_retry.wire.racing import Candidate, How, Race
 from requests_smithy_retry.wire.state import this_thread
 from tests.faults import hanging_port, refusing_port
-
-from .support import nothing_left
+from tests.unit.wire.support import nothing_left
 
 pytestmark = pytest.mark.real_time
 

@@ -20,13 +20,12 @@ from requests.exceptions import ConnectTimeout
 
 from requests_smithy_retry import StopReason, retry_history
 from requests_smithy_retry.clock import Deadline
+from requests_smithy_retry.features.addresses import resolving
+from requests_smithy_retry.features.addresses.resolving import Late, Lookups, Question, Stuck, resolve
 from requests_smithy_retry.testing import FakeClock
-from requests_smithy_retry.wire import resolving
-from requests_smithy_retry.wire.resolving import Late, Lookups, Question, Stuck, resolve
 from requests_smithy_retry.wire.state import this_thread
 from tests.faults import DEFAULT_BODY, FaultServer
-
-from .support import session
+from tests.unit.wire.support import session
 
 
 class Resolver:
@@ -393,7 +392,7 @@ def test_a_child_resolves_with_threads_of_its_own() -> None:
     """The parent's thread does not exist in it."""
     program = """
     import os, warnings
-    from requests_smithy_retry.wire.resolving import _lookups
+    from requests_smithy_retry.features.addresses.resolving import _lookups
     warnings.simplefilter("ignore")
     child = os.fork()
     if not child:
