@@ -20,38 +20,14 @@ from tests.unit.wire.support import session
 TEXT = b"0123456789"
 
 
-class Draining:
-    """Looks re-iterable, and draws on one shared source."""
+class Anew:
+    """Begins anew each time, with parts of that time."""
 
-    def __init__(self, *parts: bytes) -> None:
-        self.source = iter(parts)
-
-    def __iter__(self):
-        return (part for part in self.source)
-
-
-class Shrinking:
-    """Gives one part less each time it is asked."""
-
-    def __init__(self, count: int) -> None:
-        self.count = count + 1
+    def __init__(self, *times: list[bytes]) -> None:
+        self.times = list(times)
 
     def __iter__(self):
-        self.count -= 1
-        return iter([b"x"] * self.count)
-
-
-class Unseekable(io.BytesIO):
-    """A pipe: readable once."""
-
-    def seekable(self) -> bool:
-        return False
-
-    def seek(self, *args):
-        raise io.UnsupportedOperation("seek")
-
-    def tell(self):
-        raise io.UnsupportedOperation("tell")
+        return iter(self.times.pop(0))
 
 
 class SaysUnseekable(io.BytesIO):
@@ -59,6 +35,15 @@ class SaysUnseekable(io.BytesIO):
 
     def seekable(self) -> bool:
         return False
+
+
+class Unseekable(SaysUnseekable):
+    """A pipe: readable once."""
+
+    def tell(self, *_):
+        raise io.UnsupportedOperation("tell")
+
+    seek = tell
 
 
 class StuckAtEnd(io.BytesIO):
@@ -168,7 +153,7 @@ def test_a_real_file_and_a_text_file_go_back():
         lambda: Unseekable(TEXT),
         lambda: SaysUnseekable(TEXT),
         lambda: StuckAtEnd(TEXT),
-        lambda: Draining(TEXT),
+        lambda: Rows(TEXT),
         lambda: map(bytes, [TEXT]),
         lambda: PositionOfSomethingElse(TEXT),
     ],
@@ -192,29 +177,19 @@ def test_a_one_shot_body_of_which_nothing_was_read_is_sent():
 def test_a_file_closed_by_the_attempt_is_not_replayed():
     """A file that nobody can seek any more ends the operation with the answer that there is."""
     data = io.BytesIO(TEXT)
-
-    def answer(_):
-        data.close()
-        return 503
-
-    bodies, response = sent_bodies(data, answer)
+    bodies, response = sent_bodies(data, lambda _: data.close() or 503)
     assert ([TEXT], 503) == (bodies, response.status_code)
 
 
 def test_iterables_are_asked_no_more_often_than_requests_asks():
     """A first-try success asks a re-iterable body for one iterator: judging it must not use it up."""
-    data = ReIterable(TEXT)
-    sent_bodies(data, 200)
-    assert 1 == data.asked
-    shrinking = Shrinking(3)
-    assert [b"xxx"] == sent_bodies(shrinking, 200)[0]
+    assert [b"xxx"] == sent_bodies(Anew([b"xxx"]), 200)[0]
 
 
 def test_a_body_that_gives_less_the_second_time_is_broken_off():
     """A shorter second body is broken off before its end and reported as what it is, never sent as a whole one."""
-    adapter = scripted(503, 200)
     with pytest.raises(requests.exceptions.UnrewindableBodyError, match="gave 2 bytes where it gave 3") as caught:
-        send(adapter, "PUT", data=Shrinking(3))
+        sent_bodies(Anew([b"x"] * 3, [b"x"] * 2), 503, 200)
     assert StopReason.BODY_NOT_REPLAYABLE is retry_history(caught.value).stop_reason
     assert caught.value.request.method == "PUT"
 
@@ -222,61 +197,29 @@ def test_a_body_that_gives_less_the_second_time_is_broken_off():
 @pytest.mark.parametrize("second", [[b"bb", b"aa"], [b"bbaa"]])
 def test_another_first_part_costs_no_byte(second):
     """The answer that there is stands."""
-    parts = [[b"aa", b"bb"], second]
-
-    class Other:
-        def __iter__(self):
-            return iter(parts.pop(0))
-
-    bodies, response = sent_bodies(Other(), 503)
+    bodies, response = sent_bodies(Anew([b"aa", b"bb"], second), 503)
     assert ([b"aabb"], 503) == (bodies, response.status_code)
 
 
-def test_a_body_whose_iterator_cannot_be_had_again_is_not_replayed():
+@pytest.mark.parametrize("times", [[[TEXT]], [iter([TEXT])] * 9], ids=["asking fails", "the same again"])
+def test_a_body_whose_iterator_cannot_be_had_again_is_not_replayed(times):
     """If asking for a new iterator fails, or gives the old one, the first answer stands."""
-
-    class Once:
-        def __init__(self) -> None:
-            self.given = iter([TEXT])
-            self.broken = False
-
-        def __iter__(self):
-            if self.broken:
-                raise OSError("gone")
-            return self.given
-
-    same, broken = Once(), Once()
-    assert 503 == sent_bodies(same, 503)[1].status_code
-
-    def answer(_):
-        broken.broken = True
-        return 503
-
-    assert 503 == sent_bodies(broken, answer)[1].status_code
+    assert 503 == sent_bodies(Anew(*times), 503)[1].status_code
 
 
 def test_the_callers_request_keeps_its_body():
     """A watched body is a copy's: the caller's request, and the response's, hold the caller's own body."""
     data = ReIterable(TEXT)
     request = prepare("PUT", data=data)
-    adapter = scripted(503, 200)
-    response = adapter.send(request)
+    assert scripted(503, 200).send(request).request is request
     assert request.body is data
-    assert response.request is request
 
 
-class Reading:
-    """Can be read once, and be asked nothing."""
+class ReadingOnce:
+    """Can be read once; older urllib3 iterates over it."""
 
     def __init__(self, data: bytes) -> None:
         self.read = io.BytesIO(data).read
-
-    def __iter__(self):
-        raise AssertionError("it is read")
-
-
-class ReadingOnce(Reading):
-    """Older urllib3 iterates over it."""
 
     def __iter__(self):
         return iter(self.read, b"")
