@@ -34,10 +34,6 @@ def no_collector() -> Iterator[None]:
     gc.collect()
 
 
-class Quiet(RetryListener):
-    """Listens to everything."""
-
-
 MODES: dict[str, dict[str, Any]] = {
     "no quota": {"quota": None},
     "standard": {},
@@ -46,7 +42,7 @@ MODES: dict[str, dict[str, Any]] = {
     "deadline": {"operation_timeout": 20},
     "switched off": {"enabled": False},
     "own scopes": {"scope": lambda request: "mine"},
-    "listeners": {"listeners": [Quiet()]},
+    "listeners": {"listeners": [RetryListener()]},
 }
 SCRIPTS: dict[str, list[Any]] = {
     "first try": [OK],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import pytest
@@ -113,9 +112,3 @@ def test_what_is_no_config_is_no_default() -> None:
         RetryConfigError, match=r"^defaults=\{'max_attempts': 4\} \(from code\): a RetryConfig is allowed"
     ):
         RetryAdapter(defaults=bad)
-
-
-def test_a_copy_knows_what_a_library_set() -> None:
-    """A pickled adapter still tells a library's defaults from the program's options."""
-    copied = pickle.loads(pickle.dumps(RetryAdapter(defaults=RetryConfig(max_attempts=4))))
-    assert (4, LIBRARY) == (copied.retry_config.max_attempts, copied.retry_config.source("max_attempts"))
