@@ -5,37 +5,19 @@ from __future__ import annotations
 import gzip
 import io
 import random
-import re
+from functools import partial
 from typing import Any
 
 import pytest
 import urllib3.exceptions
 
-from requests_smithy_retry.testing import RecordedRequest
-from tests.faults import Behaviour, CutBody, FaultServer, Reply
+from tests.behaviour.test_resume import TAG, Shelf
+from tests.faults import CutBody, FaultServer, Reply
 from tests.unit.wire.support import session
 
 BODY = random.Random(7).randbytes(300_000)
-TAG = {"ETag": '"v1"'}
-
-
-class Cut:
-    """A server with one file, whose connections break off after so many bytes of the body; then one that does not."""
-
-    def __init__(self, *cuts: int, body: bytes = BODY, framing: Any = "length", **headers: str) -> None:
-        self.cuts = list(cuts)
-        self.body = body
-        self.framing = framing
-        self.headers = {**TAG, **headers}
-
-    def __call__(self, request: RecordedRequest) -> Behaviour:
-        reply = Reply(200, self.headers, self.body, framing=self.framing)
-        asked = re.match(r"bytes=(\d+)-", request.header("Range") or "")
-        if asked:
-            first, size = int(asked[1]), len(self.body)
-            headers = {**self.headers, "Content-Range": f"bytes {first}-{size - 1}/{size}"}
-            reply = Reply(206, headers, self.body[first:], framing=self.framing)
-        return CutBody(reply, at=self.cuts.pop(0)) if self.cuts else reply
+Cut = partial(Shelf, body=BODY)
+"""A server with one file, whose connections break off after so many bytes of the body; then one that does not."""
 
 
 @pytest.mark.parametrize("framing", ["length", "chunked"])
@@ -66,8 +48,8 @@ def test_a_buffer_above_is_filled() -> None:
 @pytest.mark.parametrize("size", [1000, 10_000])
 def test_a_decoded_read_is_empty_only_at_the_end(size: int) -> None:
     """A few coded bytes may decode to nothing; that is no end."""
-    server_of = Cut(5, 20_001, body=gzip.compress(BODY, 1), **{"Content-Encoding": "gzip"})
-    with FaultServer(server_of) as server, session() as made:
+    coded = Cut(5, 20_001, body=gzip.compress(BODY, 1), headers={"ETag": TAG, "Content-Encoding": "gzip"})
+    with FaultServer(coded) as server, session() as made:
         raw = made.get(server.url, stream=True, timeout=60).raw
         assert BODY == b"".join(iter(lambda: raw.read(size, decode_content=True), b""))
 
@@ -75,7 +57,7 @@ def test_a_decoded_read_is_empty_only_at_the_end(size: int) -> None:
 def test_what_came_before_an_error_is_read_first() -> None:
     """A body that may not go on gives out what there is, a short block at last, and then raises."""
     blocks: list[bytes] = []
-    with FaultServer([CutBody(Reply(200, TAG, BODY), at=100_003)]) as server, session() as made:
+    with FaultServer([CutBody(Reply(200, {"ETag": TAG}, BODY), at=100_003)]) as server, session() as made:
         raw = made.get(server.url, stream=True, timeout=60).raw
         with pytest.raises(urllib3.exceptions.ProtocolError, match="at byte 100003 of 300000; not continued"):
             blocks.extend(iter(lambda: raw.read(1000), b""))

@@ -9,6 +9,7 @@ import contextlib
 import re
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -126,18 +127,12 @@ def test_each_user_gets_his_own_new_token() -> None:
         together.wait()
         return {"Authorization": response.request.headers["Authorization"].replace("expired", "fresh")}
 
-    got: dict[str, str] = {}
-    with FaultServer(answer) as server, session(on_unauthorized=renew) as made:
+    with FaultServer(answer) as server, session(on_unauthorized=renew) as made, ThreadPoolExecutor(2) as pool:
 
-        def view(user: str) -> None:
-            got[user] = made.get(server.url, headers={"Authorization": f"expired {user}"}).text
+        def view(user: str) -> str:
+            return made.get(server.url, headers={"Authorization": f"expired {user}"}).text
 
-        threads = [threading.Thread(target=view, args=(user,)) for user in ("Alice", "Bob")]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert {"Alice": "the account of Alice", "Bob": "the account of Bob"} == got
+        assert ["the account of Alice", "the account of Bob"] == list(pool.map(view, ["Alice", "Bob"]))
 
 
 def test_a_token_that_expires_in_the_midst_of_a_download_is_renewed() -> None:
@@ -238,9 +233,11 @@ def examples(**names: Any) -> dict[str, Any]:
     return space
 
 
-def asked_together(made: requests.Session, refused: str) -> tuple[list[int], list[str | None]]:
-    """Ten threads meet a server that refuses a token, at the same time; their statuses, and the tokens it has seen."""
-    together = threading.Barrier(10, timeout=60)
+@pytest.mark.real_time
+def test_ten_threads_with_the_function_of_the_page_renew_one_token_once() -> None:
+    """Refused at the same time, the first renews it, and the others take that one."""
+    tokens, together = iter(["new", "one too many"]), threading.Barrier(10, timeout=60)
+    refused = "Bearer the-first-one"
 
     def answer(request: RecordedRequest) -> Reply:
         if request.header("Authorization") != refused:
@@ -248,23 +245,8 @@ def asked_together(made: requests.Session, refused: str) -> tuple[list[int], lis
         together.wait()
         return Reply(401)
 
-    statuses: list[int] = []
-    with FaultServer(answer) as server, made:
-        made.trust_env = False
-        threads = [
-            threading.Thread(target=lambda: statuses.append(made.get(server.url).status_code)) for _ in range(10)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        return statuses, seen(server, "Authorization")
-
-
-@pytest.mark.real_time
-def test_ten_threads_with_the_function_of_the_page_renew_one_token_once() -> None:
-    """The first renews it, and the others take that one."""
-    tokens = iter(["new", "one too many"])
     made = examples(fetch_token=lambda: next(tokens))["session"]
-    refused = "Bearer the-first-one"
-    assert ([200] * 10, [refused] * 10 + ["Bearer new"] * 10) == asked_together(made, refused)
+    made.trust_env = False
+    with FaultServer(answer) as server, made, ThreadPoolExecutor(10) as pool:
+        assert [200] * 10 == [response.status_code for response in pool.map(made.get, [server.url] * 10)]
+        assert [refused] * 10 + ["Bearer new"] * 10 == seen(server, "Authorization")

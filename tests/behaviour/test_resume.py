@@ -72,7 +72,7 @@ class Shelf:
         if found is not None:
             first, end = int(found[1]), int(found[2] or len(self.body) - 1) + 1
             headers = {**self.headers, "Content-Range": f"bytes {first}-{end - 1}/{len(self.body)}"}
-            reply = Reply(206, headers, self.body[first:end])
+            reply = Reply(206, headers, self.body[first:end], framing=self.framing)
             if self.rest is not None and request.header("If-Range"):
                 return self.rest(request, reply)
         return reply if cut is None else CutBody(reply, at=cut, then=self.then)
