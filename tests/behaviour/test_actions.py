@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import re
+from functools import partial
 from typing import Any
 
 import pytest
@@ -58,12 +60,6 @@ def test_a_reason_is_frozen_and_remembers_its_source():
         reason.retry_after = 1
 
 
-def test_a_retry_may_be_forbidden_without_a_word() -> None:
-    """Without a reason, ``why`` is None, not an empty text."""
-    assert RetryForbidden().why is None
-    assert RetryForbidden() == RetryAction.retry_forbidden()
-
-
 @pytest.mark.parametrize("base", [RetryAction, RetryIndicated, RetryForbidden])
 def test_the_union_is_closed(base: type) -> None:
     """A fourth verdict, or a subclass of one of the three, raises ``TypeError``."""
@@ -71,34 +67,29 @@ def test_the_union_is_closed(base: type) -> None:
         type("Maybe", (base,), {"__slots__": (), "__module__": "elsewhere"})
 
 
+KINDS = "one of ErrorKind.TRANSIENT, ErrorKind.THROTTLING, ErrorKind.SERVER, ErrorKind.CLIENT"
+SECONDS = "a finite number of seconds (0 or more)"
+NO_SECONDS = (-1, math.nan, math.inf, "5", True, 10**400)
+after = RetryAction.retryable_error_with_explicit_delay
+
+
 @pytest.mark.parametrize(
-    "make",
-    [RetryReason, RetryAction.retryable_error, lambda kind: RetryAction.retryable_error_with_explicit_delay(kind, 1)],
+    ("make", "name", "values", "allowed", "error"),
+    [
+        *(
+            (make, "kind", ("throttling", None, 3, StopReason.FORBIDDEN), KINDS, TypeError)
+            for make in (RetryReason, RetryAction.retryable_error, lambda kind: after(kind, 1))
+        ),
+        (partial(RetryReason, ErrorKind.TRANSIENT), "retry_after", NO_SECONDS, SECONDS, ValueError),
+        (partial(after, ErrorKind.TRANSIENT), "retry_after", (None, -1), SECONDS, ValueError),
+        (RetryAction.retry_indicated, "reason", (ErrorKind.TRANSIENT,), "a RetryReason", TypeError),
+        (partial(RetryForbidden, "why"), "stop_reason", ("no",), "a StopReason", TypeError),
+    ],
 )
-@pytest.mark.parametrize("kind", ["throttling", None, 3, StopReason.FORBIDDEN])
-def test_a_kind_that_is_none_is_refused(make: Any, kind: object) -> None:
-    """The error names what is allowed."""
-    allowed = "one of ErrorKind.TRANSIENT, ErrorKind.THROTTLING, ErrorKind.SERVER, ErrorKind.CLIENT is allowed"
-    with pytest.raises(TypeError, match=f"^kind={re.escape(repr(kind))}: {re.escape(allowed)}$"):
-        make(kind)
-
-
-@pytest.mark.parametrize("after", [-1, float("nan"), float("inf"), "5", True, 10**400])
-def test_a_floor_that_is_no_number_of_seconds_is_refused(after: Any) -> None:
-    """Wherever a reason is made."""
-    with pytest.raises(ValueError, match=r"^retry_after=.*: a finite number of seconds \(0 or more\) is allowed$"):
-        RetryReason(ErrorKind.TRANSIENT, after)
-
-
-def test_verdicts_are_made_of_their_own_parts() -> None:
-    """A reason is a RetryReason, a stop reason a StopReason."""
-    with pytest.raises(TypeError, match=r"^reason=<ErrorKind.TRANSIENT: 'transient'>: a RetryReason is allowed"):
-        RetryAction.retry_indicated(ErrorKind.TRANSIENT)
-    with pytest.raises(TypeError, match=r"^stop_reason='no': a StopReason is allowed$"):
-        RetryForbidden("why", "no")
-
-
-def test_an_explicit_delay_must_be_given() -> None:
-    """An explicit delay of None is refused."""
-    with pytest.raises(ValueError, match=r"^retry_after=None: "):
-        RetryAction.retryable_error_with_explicit_delay(ErrorKind.TRANSIENT, None)
+def test_a_verdict_is_made_of_its_own_parts(
+    make: Any, name: str, values: tuple[Any, ...], allowed: str, error: type[Exception]
+) -> None:
+    """The error names the part, its value and what is allowed, wherever it is made."""
+    for value in values:
+        with pytest.raises(error, match=f"^{name}={re.escape(repr(value))}: {re.escape(allowed)} is allowed"):
+            make(value)

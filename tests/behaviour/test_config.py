@@ -148,6 +148,8 @@ def from_variables(monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], **c
         ("RETRY_STATUS_CODES", "429, 503", frozenset({429, 503})),
         ("TELEMETRY", "log, OTel", ("log", "otel")),
         ("AWS_CONFIG", "no", False),
+        ("DEADLINE_HEADER", "X-Deadline", ("X-Deadline", "seconds")),
+        ("DEADLINE_HEADER", "X-Deadline, date", ("X-Deadline", "date")),
         *[("RESUME", text, True) for text in ("true", "YES", "On", "1")],
         *[("RESUME", text, False) for text in ("false", "No", "OFF", "0")],
     ],

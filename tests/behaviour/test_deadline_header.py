@@ -13,7 +13,6 @@ import pytest
 import requests
 
 from requests_smithy_retry import (
-    RetryConfig,
     SdkHeaders,
     StopReason,
     deadline_of,
@@ -106,13 +105,6 @@ def test_a_callers_deadline_is_read(headers: dict[str, str] | None, expected: fl
     assert pytest.approx(expected, abs=1) == seconds if seconds else expected is None
     with retry_options(deadline=seconds):
         pass
-
-
-def test_the_environment_has_both_forms(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name, and a name with a form."""
-    for text, expected in ((NAME, (NAME, "seconds")), (f"{NAME}, date", (NAME, "date"))):
-        monkeypatch.setenv("SMITHY_RETRY_DEADLINE_HEADER", text)
-        assert expected == RetryConfig.from_environment().deadline_header
 
 
 class Quiet(WSGIRequestHandler):

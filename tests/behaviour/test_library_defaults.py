@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -29,21 +30,40 @@ def policy_of(session: requests.Session) -> RetryConfig:
     return adapter.retry_config
 
 
+FOUR, AWS = {"max_attempts": 4}, "AWS_MAX_ATTEMPTS"
+PLAIN, TWO = {"trust_env": False}, {VARIABLE: "2"}
+STRATEGY = StandardRetryStrategy()
+
+
 @pytest.mark.parametrize(
-    ("options", "variable", "expected"),
+    ("defaults", "options", "environ", "expected"),
     [
-        ({}, "", (4, LIBRARY)),
-        ({}, "2", (2, f"environment variable {VARIABLE}")),
-        ({"max_attempts": 7}, "", (7, "code")),
-        ({"config": RetryConfig(max_attempts=7)}, "", (7, "code")),
-        ({"config": RetryConfig(max_backoff=7)}, "", (4, LIBRARY)),
+        # The first that sets an option wins: code, the environment, the library.
+        (FOUR, {}, {}, ("max_attempts", 4, LIBRARY)),
+        (FOUR, {}, TWO, ("max_attempts", 2, f"environment variable {VARIABLE}")),
+        (FOUR, {"max_attempts": 7}, {}, ("max_attempts", 7, "code")),
+        (FOUR, {"config": RetryConfig(max_attempts=7)}, {}, ("max_attempts", 7, "code")),
+        (FOUR, {"config": RetryConfig(max_backoff=7)}, {}, ("max_attempts", 4, LIBRARY)),
+        # What excludes one of the library's is no error: it holds.
+        ({"quota": 100}, {"patience": 9}, {}, ("quota", "payoff", "default")),
+        ({"quota": 100}, {}, {"SMITHY_RETRY_PATIENCE": "9"}, ("quota", "payoff", "default")),
+        # A Retry is the program's own word on attempts.
+        (FOUR, {"max_retries": Retry(2)}, {}, ("max_attempts", 3, "max_retries")),
+        ({"timeout": 4}, {"max_retries": Retry(2)}, {}, ("timeout", 4, LIBRARY)),
+        # A library may switch the environment off, unless the program says otherwise, and have that of AWS read.
+        (PLAIN, {}, TWO, ("max_attempts", None, "default")),
+        (PLAIN, {"trust_env": True}, TWO, ("max_attempts", 2, f"environment variable {VARIABLE}")),
+        ({"aws_config": True, **FOUR}, {}, {AWS: "6"}, ("max_attempts", 6, f"environment variable {AWS}")),
+        # Beside a strategy, the options that the adapter goes by can have defaults.
+        ({"timeout": 4}, {"strategy": STRATEGY}, {}, ("timeout", 4, LIBRARY)),
     ],
 )
-def test_a_librarys_default_is_below_code_and_environment(options, variable, expected, monkeypatch) -> None:
-    """The first that sets an option wins: code, the environment, the library; and its source is told."""
-    monkeypatch.setenv(VARIABLE, variable)
-    policy = policy_of(mount(requests.Session(), defaults=RetryConfig(max_attempts=4), **options))
-    assert expected == (policy.max_attempts, policy.source("max_attempts"))
+def test_a_librarys_default_is_below_code_and_environment(defaults, options, environ, expected, monkeypatch) -> None:
+    """The value in force is that of the first source that has one, and the source is told."""
+    for variable, text in {"AWS_CONFIG_FILE": os.devnull, **environ}.items():
+        monkeypatch.setenv(variable, text)
+    policy = policy_of(mount(requests.Session(), defaults=RetryConfig(**defaults), **options))
+    assert expected == (name := expected[0], getattr(policy, name), policy.source(name))
 
 
 def test_a_librarys_defaults_are_shown() -> None:
@@ -65,50 +85,13 @@ def test_every_session_can_have_defaults_of_a_library(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "variables"),
-    [({"patience": 9}, {}), ({}, {"SMITHY_RETRY_PATIENCE": "9"})],
+    ("defaults", "said"),
+    [
+        ({"max_attempts": 4}, r"^defaults=\{'max_attempts': 4\} \(from code\): a RetryConfig is allowed"),
+        (RetryConfig(max_attempts=4), r"^max_attempts=4 .*belongs to the strategy"),
+    ],
 )
-def test_a_librarys_default_gives_way_to_what_it_contradicts(options, variables, monkeypatch) -> None:
-    """An option of the program or of its environment that excludes one of the library's is no error: it holds."""
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    policy = RetryAdapter(defaults=RetryConfig(quota=100), **options).retry_config
-    assert ("payoff", "default") == (policy.quota, policy.source("quota"))
-
-
-def test_a_retry_beside_a_librarys_defaults_has_its_own_counts() -> None:
-    """``max_retries`` is the program's, so its number of attempts holds."""
-    policy = RetryAdapter(max_retries=Retry(2), defaults=RetryConfig(max_attempts=9, timeout=4)).retry_config
-    assert (3, 4) == (policy.max_attempts, policy.timeout)
-
-
-def test_a_library_may_switch_the_environment_off(monkeypatch) -> None:
-    """``trust_env=False`` in a library's defaults holds unless the program says otherwise."""
-    monkeypatch.setenv(VARIABLE, "2")
-    defaults = RetryConfig(trust_env=False)
-    assert RetryAdapter(defaults=defaults).retry_config.max_attempts is None
-    assert 2 == RetryAdapter(defaults=defaults, trust_env=True).retry_config.max_attempts
-
-
-def test_a_library_may_go_by_the_settings_of_aws(monkeypatch, tmp_path) -> None:
-    """``aws_config`` in a library's defaults has them read, and they are above its other defaults."""
-    (tmp_path / "config").write_text("[default]\nmax_attempts = 6\n")
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    assert 6 == RetryAdapter(defaults=RetryConfig(aws_config=True, max_attempts=4)).retry_config.max_attempts
-
-
-def test_beside_a_strategy_the_adapters_own_defaults_count() -> None:
-    """A library's default of an option that the adapter goes by holds; one of the strategy's is refused, as in code."""
-    strategy = StandardRetryStrategy(max_attempts=2)
-    assert 4 == RetryAdapter(strategy=strategy, defaults=RetryConfig(timeout=4)).retry_config.timeout
-    with pytest.raises(RetryConfigError, match=r"^max_attempts=4 .*belongs to the strategy"):
-        RetryAdapter(strategy=SimpleRetryStrategy(), defaults=RetryConfig(max_attempts=4))
-
-
-def test_what_is_no_config_is_no_default() -> None:
-    """A dict is refused by name."""
-    bad: Any = {"max_attempts": 4}
-    with pytest.raises(
-        RetryConfigError, match=r"^defaults=\{'max_attempts': 4\} \(from code\): a RetryConfig is allowed"
-    ):
-        RetryAdapter(defaults=bad)
+def test_what_can_be_no_default_is_refused(defaults: Any, said: str) -> None:
+    """A dict is refused by name, and beside a strategy an option of the strategy's, as in code."""
+    with pytest.raises(RetryConfigError, match=said):
+        RetryAdapter(strategy=SimpleRetryStrategy(), defaults=defaults)
