@@ -215,13 +215,7 @@ def test_arguments_reach_every_attempt():
     """stream, timeout, verify, cert and proxies are handed to each attempt as they came, by position too."""
     adapter = scripted(503, 200)
     adapter.send(prepare(), True, (1, 2), False, "cert", {"http": "http://proxy"})
-    expected = {
-        "stream": True,
-        "timeout": (1, 2),
-        "verify": False,
-        "cert": "cert",
-        "proxies": {"http": "http://proxy"},
-    }
+    expected = {"stream": True, "timeout": (1, 2), "verify": False, "cert": "cert", "proxies": {"http": "http://proxy"}}
     assert [expected] * 2 == [item.options for item in adapter.sent]
 
 

@@ -10,13 +10,7 @@ from collections.abc import Callable
 import pytest
 import requests
 
-from requests_smithy_retry import (
-    RetryCancelled,
-    StopReason,
-    mount,
-    retry_history,
-    retry_options,
-)
+from requests_smithy_retry import RetryCancelled, StopReason, mount, retry_history, retry_options
 from requests_smithy_retry.testing import FakeClock, FaultServer
 from requests_smithy_retry.testing import Reply as ServerReply
 from tests.behaviour.test_max_wait import HINTED, every_kind

@@ -12,14 +12,7 @@ from wsgiref.simple_server import WSGIRequestHandler, make_server
 import pytest
 import requests
 
-from requests_smithy_retry import (
-    SdkHeaders,
-    StopReason,
-    deadline_of,
-    mount,
-    retry_history,
-    retry_options,
-)
+from requests_smithy_retry import SdkHeaders, StopReason, deadline_of, mount, retry_history, retry_options
 from requests_smithy_retry.testing import FakeClock, FaultServer
 from requests_smithy_retry.testing import Reply as FaultReply
 from tests.support import ScriptedAdapter, scripted, send

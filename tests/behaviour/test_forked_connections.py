@@ -10,10 +10,7 @@ import requests
 from requests_smithy_retry import mount
 from tests.faults import FaultProxy, FaultServer, RecordedRequest, Reply
 
-pytestmark = [
-    pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here"),
-    pytest.mark.real_time,
-]
+pytestmark = [pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here"), pytest.mark.real_time]
 
 
 def echo(request: RecordedRequest) -> Reply:
