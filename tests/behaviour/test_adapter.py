@@ -16,11 +16,9 @@ from urllib3 import HTTPResponse
 
 from requests_smithy_retry import (
     RetryAdapter,
-    RetryConfig,
     RetryConfigError,
     RetryConfigWarning,
     RetryError,
-    SimpleRetryStrategy,
     StopReason,
     retry_history,
 )
@@ -29,6 +27,7 @@ from tests.support import (
     URL,
     Reply,
     ScriptedTransport,
+    before_each_sleep,
     ended,
     pool_timeout,
     prepare,
@@ -38,12 +37,6 @@ from tests.support import (
     send,
     session_with,
 )
-
-
-def test_options_beside_a_config_override_it():
-    """The config is the base, options by name are on top of it."""
-    adapter = RetryAdapter(config=RetryConfig(max_attempts=7, max_backoff=1), max_attempts=2)
-    assert (2, 1) == (adapter.strategy.max_attempts, adapter.retry_config.max_backoff)
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -153,16 +146,15 @@ def test_a_fault_of_the_request_passes_through_at_once(error):
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
 def test_an_interrupt_passes_through(kind):
     """Ctrl-C and exit are not outcomes, in an attempt and in a wait."""
-    adapter = scripted(kind())
-    with pytest.raises(kind):
-        send(adapter)
 
-    class Interrupted(FakeClock):
-        def sleep(self, seconds):
-            raise kind
+    def interrupt(_):
+        raise kind
 
-    with pytest.raises(kind):
-        send(scripted(503, clock=Interrupted()))
+    within, between = scripted(interrupt), scripted(503)
+    before_each_sleep(between.clock, interrupt)
+    for adapter in (within, between):
+        with pytest.raises(kind):
+            send(adapter)
 
 
 @pytest.mark.parametrize("status", [200, 503])
@@ -181,19 +173,13 @@ def test_an_unread_body_is_handed_on_unread():
         _ = response.content
 
 
-def test_a_discarded_answer_is_released_before_the_wait():
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_discarded_answer_is_released_before_the_wait(stream):
     """No response is open during a wait."""
-    open_then = []
-
-    class Watching(FakeClock):
-        def sleep(self, seconds):
-            open_then.append([not item.raw.closed for item in adapter.responses])
-            super().sleep(seconds)
-
-    for stream in (False, True):
-        adapter = scripted(503, 429, 200, clock=Watching())
-        send(adapter, stream=stream)
-    assert [[False], [False, False]] * 2 == open_then
+    adapter, closed = scripted(503, 429, 200), []
+    before_each_sleep(adapter.clock, lambda _: closed.append([item.raw.closed for item in adapter.responses]))
+    send(adapter, stream=stream)
+    assert [[True], [True, True]] == closed
 
 
 def test_enabled_false_is_a_plain_adapter():
@@ -229,16 +215,6 @@ def test_raise_on_status(status, stream):
     assert (status, b"why") == (caught.value.response.status_code, caught.value.response.content)
     assert caught.value.__context__ is None
     assert StopReason.MAX_ATTEMPTS is retry_history(caught.value).stop_reason
-
-
-def test_a_hint_that_is_too_long_ends_the_operation():
-    """A day's wait is neither slept nor shortened; the answer comes at once, with the hint in sight."""
-    adapter = scripted(Reply(503, {"Retry-After": "86400"}))
-    response = send(adapter)
-    history = retry_history(response)
-    assert ([], StopReason.HINT_TOO_LONG) == (adapter.clock.sleeps, history.stop_reason)
-    assert "retry-after asks for 86400 s, max_retry_after is 120 s" in history.sentence
-    assert [500] == [bucket.available for bucket in adapter.strategy.snapshot().buckets.values()]
 
 
 def test_the_scope_is_the_targets_origin_or_what_a_function_says():
@@ -296,28 +272,21 @@ def test_a_dead_service_costs_at_most_35_retries():
 
 def test_a_mixins_send_is_called_for_every_attempt():
     """A cooperative ``send`` behind ours sees each attempt, one in front each operation."""
+    seen = []
 
-    class Behind(ScriptedTransport):
-        seen = 0
+    def watched(base, place):
+        class Watched(base):
+            def send(self, request, **options):
+                seen.append(place)
+                return super().send(request, **options)
 
-        def send(self, request, **options):
-            Behind.seen += 1
-            return super().send(request, **options)
+        return Watched
 
-    class Front(HTTPAdapter):
-        seen = 0
-
-        def send(self, request, **options):
-            Front.seen += 1
-            return super().send(request, **options)
-
-    class Both(Front, RetryAdapter, Behind):
+    class Both(watched(HTTPAdapter, "front"), RetryAdapter, watched(ScriptedTransport, "behind")):
         pass
 
-    adapter = Both(clock=FakeClock())
-    adapter.script = [503, 200]
-    send(adapter)
-    assert (1, 2) == (Front.seen, Behind.seen)
+    send(Both(clock=FakeClock(), script=[503, 200]))
+    assert ["front", "behind", "behind"] == seen
 
 
 def test_a_close_leaves_the_adapter_usable():
@@ -415,14 +384,6 @@ def test_max_retries_beside_max_attempts_is_an_error(value):
     """``max_retries`` and ``max_attempts`` name the same number, so only one may be given."""
     with pytest.raises(RetryConfigError, match="only one of max_retries and max_attempts"):
         RetryAdapter(max_retries=value, max_attempts=2)
-
-
-def test_another_strategy_may_be_assigned():
-    """Operations that begin afterwards go by the new strategy."""
-    adapter = scripted(503, 503)
-    adapter.strategy = SimpleRetryStrategy(max_attempts=1)
-    assert 503 == send(adapter).status_code
-    assert 1 == len(adapter.sent)
 
 
 def test_a_patch_of_gevents_that_comes_too_late_is_named(monkeypatch) -> None:

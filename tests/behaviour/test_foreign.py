@@ -176,14 +176,6 @@ class Safe(rex.ConnectionError):
     is_retry_safe, retry_after, is_throttling_error, is_timeout_error = True, 7.0, False, False
 
 
-def test_an_error_that_says_so_itself_is_left_alone() -> None:
-    """What it says of itself is not replaced by the verdict."""
-    strategy, error = Guide(RetryError("no")), Safe()
-    ended(scripted(error, strategy=strategy, classifiers=saying(RetryAction.throttling_error())))
-    assert [error] == strategy.shown
-    assert (7.0, False) == (error.retry_after, error.is_throttling_error)
-
-
 class Computed(rex.ConnectionError):
     """An exception that computes its floor."""
 
@@ -192,13 +184,15 @@ class Computed(rex.ConnectionError):
         return 3.0
 
 
-@pytest.mark.parametrize(("error", "after"), [(Computed(), 3.0), (reset_error(), None)])
-def test_an_error_that_cannot_be_written_on_is_carried_and_described(error: Any, after: float | None) -> None:
-    """A read-only property keeps its value; the context is gone afterwards."""
+@pytest.mark.parametrize(
+    ("error", "after", "is_throttling"), [(Safe(), 7.0, False), (Computed(), 3.0, True), (reset_error(), None, True)]
+)
+def test_what_an_error_says_of_itself_is_not_replaced(error: Any, after: float | None, is_throttling: bool) -> None:
+    """The verdict tells what the error leaves open, if it is a property or not; the context is gone afterwards."""
     strategy = Guide(RetryError("no"))
     assert error is ended(scripted(error, strategy=strategy, classifiers=saying(RetryAction.throttling_error())))
     assert [error] == strategy.shown
-    assert (error.is_retry_safe, error.retry_after, error.is_throttling_error) == (True, after, True)
+    assert (True, after, is_throttling) == (error.is_retry_safe, error.retry_after, error.is_throttling_error)
     assert not hasattr(error, "retry_context")
 
 

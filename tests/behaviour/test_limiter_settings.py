@@ -7,16 +7,8 @@ import sys
 
 import pytest
 
-from requests_smithy_retry import (
-    AdaptiveRetryStrategy,
-    RateLimiterSettings,
-    RetryConfigError,
-    StopReason,
-    retry_history,
-)
-from requests_smithy_retry.testing import FakeClock
+from requests_smithy_retry import AdaptiveRetryStrategy, RateLimiterSettings, RetryConfigError
 from tests.spec_files import adaptive_vectors
-from tests.support import scripted, send
 
 MOST = sys.float_info.max
 
@@ -93,12 +85,3 @@ def test_the_strategy_shows_what_it_was_given(longest):
     assert (longest, RateLimiterSettings()) == (strategy.max_permit_wait, strategy.rate_limiter)
     settings = RateLimiterSettings(beta=0.5)
     assert settings is AdaptiveRetryStrategy(rate_limiter=settings).rate_limiter
-
-
-def test_the_retry_of_the_first_operation_that_was_throttled_takes_a_permit():
-    """From the first throttled answer on, each attempt does."""
-    clock = FakeClock()
-    strategy = AdaptiveRetryStrategy(max_permit_wait=0, clock=clock, jitter="none")
-    adapter = scripted(429, strategy=strategy, clock=clock)
-    response = send(adapter)
-    assert (429, StopReason.RATE_LIMITED) == (response.status_code, retry_history(response).stop_reason)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import pickle
-import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,6 @@ import requests
 
 from requests_smithy_retry import (
     RetryLater,
-    RetryListener,
     SimpleRetryStrategy,
     StopReason,
     TokenBucket,
@@ -26,6 +25,7 @@ from requests_smithy_retry import (
 from requests_smithy_retry.testing import CutBody, FakeClock, FaultServer
 from requests_smithy_retry.testing import Reply as ServerReply
 from tests import support
+from tests.behaviour.test_listeners import Log
 from tests.support import Reply, ScriptedAdapter, reset_error, send
 
 LATER = StopReason.WAIT_TOO_LONG
@@ -188,21 +188,11 @@ def test_the_price_of_the_retry_that_was_not_made_comes_back() -> None:
 
 def test_no_retry_is_told_of_that_is_not_made(caplog: pytest.LogCaptureFixture) -> None:
     """Listeners hear of the attempt and of giving up, and so does the log."""
-    heard: list[str] = []
-
-    class Listener(RetryListener):
-        def after_attempt(self, event: Any, /) -> None:
-            heard.append(f"after {event.number}")
-
-        def retry_scheduled(self, event: Any, /) -> None:
-            heard.append("retry")
-
-        def gave_up(self, event: Any, /) -> None:
-            heard.append(event.history.stop_reason.name)
-
+    heard = Log()
     with caplog.at_level(logging.INFO):
-        ended(support.scripted(BUSY, max_wait=2, listeners=[Listener()]))
-    assert ["after 1", "WAIT_TOO_LONG"] == heard
+        ended(support.scripted(BUSY, max_wait=2, listeners=[heard]))
+    assert ["BeforeAttempt", "AfterAttempt", "Throttled", "GaveUp"] == heard.names
+    assert [LATER] == [event.history.stop_reason for event in heard.of("GaveUp")]
     assert ["gave up after attempt 1: the wait for retry-after"] == [
         record.getMessage().partition("things: ")[2][:49] for record in caplog.records
     ]
@@ -238,22 +228,8 @@ def test_a_body_that_has_to_wait_for_its_rest_ends_so_too(stream: bool, error: t
 @pytest.mark.real_time
 def test_who_is_not_the_next_in_line_of_a_service_that_is_down_leaves_at_once() -> None:
     """Eight threads, a service that answers with 503: all have left before the line would have let one go."""
-    errors: list[BaseException] = []
-
-    def call(session: requests.Session, url: str) -> None:
-        try:
-            session.get(url)
-        except requests.RequestException as error:
-            errors.append(error)
-
-    with FaultServer([ServerReply(503)] * 99) as server:
-        session = mount(requests.Session(), max_wait=0.2, patience=60, backoff=0)
-        threads = [threading.Thread(target=call, args=(session, server.url)) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(20)
-        session.close()
-    assert 8 == len(errors)
-    assert {RetryLater} == set(map(type, errors))
-    assert all(0.2 < error.seconds <= 60 for error in errors)  # type: ignore[attr-defined]
+    made = mount(requests.Session(), max_wait=0.2, patience=60, backoff=0)
+    with FaultServer([ServerReply(503)] * 99) as server, made as session, ThreadPoolExecutor(8) as pool:
+        errors = [call.exception(60) for call in [pool.submit(session.get, server.url) for _ in range(8)]]
+    assert [RetryLater] * 8 == [type(error) for error in errors]
+    assert all(0.2 < error.seconds <= 60 for error in errors)  # type: ignore[union-attr]

@@ -25,12 +25,21 @@ def test_one_shared_adapter_on_both_schemes():
     assert isinstance(adapter.strategy, StandardRetryStrategy)
 
 
-def test_options_config_and_strategy_reach_the_adapter():
-    """``mount`` takes the options, the config and the strategy that ``RetryAdapter`` takes."""
-    strategy = SimpleRetryStrategy()
-    assert 5 == mount(requests.Session(), max_attempts=5).adapters["http://"].strategy.max_attempts
-    assert 7 == mount(requests.Session(), config=RetryConfig(max_attempts=7)).adapters["http://"].strategy.max_attempts
-    assert strategy is mount(requests.Session(), strategy=strategy).adapters["http://"].strategy
+@pytest.mark.parametrize(
+    ("options", "attempts"),
+    [
+        ({"max_attempts": 5}, 5),
+        ({"config": RetryConfig(max_attempts=7)}, 7),
+        ({"config": RetryConfig(max_attempts=7, max_backoff=1), "max_attempts": 2}, 2),
+        ({"strategy": SimpleRetryStrategy(max_attempts=4)}, 4),
+    ],
+)
+def test_options_config_and_strategy_reach_the_adapter(options, attempts):
+    """``mount`` takes the options, the config, which is their base, or the strategy that ``RetryAdapter`` takes."""
+    adapter = mount(requests.Session(), **options).adapters["http://"]
+    assert attempts == adapter.strategy.max_attempts
+    assert options.get("config", RetryConfig()).max_backoff == adapter.retry_config.max_backoff
+    assert options.get("strategy", adapter.strategy) is adapter.strategy
 
 
 def test_a_more_specific_adapter_wins():
