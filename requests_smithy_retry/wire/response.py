@@ -186,7 +186,7 @@ class CheckedResponse(http.client.HTTPResponse):
         """Read the head.
 
         :raises http.client.RemoteDisconnected: if it ends before its blank line.
-        :raises InvalidHeader: for an invalid Content-Length, or one beside chunks (RFC 9112 6.3).
+        :raises InvalidHeader: for an invalid Content-Length; one beside chunks does not count (RFC 9112 6.3).
         """
         _begin(self)
         if not self.length and not this_thread.retries_off:
@@ -212,7 +212,7 @@ class CheckedResponse(http.client.HTTPResponse):
             raise http.client.RemoteDisconnected("Remote end closed connection within the head of its response")
         if self.status == 101:
             self.will_close = True  # the rest of this connection is not HTTP
-        if self.length is None:
+        if self.length is None and not self.chunked:
             self._check_length()
         if self.chunked and isinstance(self.fp, _Buffer):
             self.fp.__class__ = _ChunkBuffer
@@ -223,8 +223,6 @@ class CheckedResponse(http.client.HTTPResponse):
         values = {value.strip() for value in text.split(",")} - {""}
         if not values:
             return
-        if self.chunked:
-            raise InvalidHeader(f"Content-Length ({text[:100]}) beside Transfer-Encoding")
         value = values.pop()
         if values or not (value.isascii() and value.isdigit() and len(value) < 20):
             raise InvalidHeader(f"Content-Length is invalid: {text[:100]}")

@@ -53,6 +53,7 @@ def fault_catalogue(body: bytes = DEFAULT_BODY, *, interval: float = 0.05) -> li
             "garbage-after-reply": reply.GarbageAfterReply(reply=plain),
             **{f"interim-{status}": reply.Interim((status,), reply=plain) for status in (100, 102, 103)},
             "interim-several": reply.Interim((100, 102, 103), count=2, reply=plain),
+            "length-and-chunks": reply.LengthAndChunks(reply=chunked),
         },
         "broken": {
             "close-before-request": connection.CloseBeforeRequest(),
@@ -84,7 +85,6 @@ def fault_catalogue(body: bytes = DEFAULT_BODY, *, interval: float = 0.05) -> li
             "length-too-large-reset": reply.MisstatedLength(str(len(plain.body) + 5), plain, then="reset"),
             "two-lengths": reply.TwoLengths(reply=plain),
             "two-lengths-joined": reply.TwoLengths(reply=plain, joined=True),
-            "length-and-chunks": reply.LengthAndChunks(reply=chunked),
         },
         "slow": {
             **{f"stall-{point}": connection.Stall(point, reply=plain) for point in get_args(connection.StallPoint)},

@@ -163,7 +163,6 @@ HTTP_CLIENT_IS_WRONG = {
     "length-no-number",
     "two-lengths",  # takes the first
     "two-lengths-joined",
-    "length-and-chunks",  # lets the chunks count, as it may, but says nothing
 }
 
 

@@ -45,7 +45,6 @@ HEAD_FAULTS = frozenset(
         "length-no-number",
         "two-lengths",
         "two-lengths-joined",
-        "length-and-chunks",
         "stall-accept",
         "stall-status",
         "stall-status-line",
