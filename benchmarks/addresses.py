@@ -28,7 +28,7 @@ import requests
 from requests.adapters import HTTPAdapter
 from urllib3.util import Retry
 
-from requests_smithy_retry import mount
+from requests_smithy_retry import RetryAdapter
 
 from . import command
 
@@ -154,40 +154,27 @@ def scene() -> Iterator[Scene]:
 
 
 class Client(NamedTuple):
-    """A client to compare: what makes a session with the given number of attempts, and what wraps its call."""
+    """A client to compare: what makes an adapter with the given number of attempts, and what wraps its call."""
 
-    session: Callable[[int], requests.Session]
+    adapter: Callable[[int], HTTPAdapter]
     wrap: Callable[[Callable[..., Any], int], Callable[..., Any]] = lambda call, _: call
 
-
-def _plain(_: int) -> requests.Session:
-    return _settled(requests.Session())
-
-
-def _retry(attempts: int) -> Retry:
-    return Retry(attempts - 1, backoff_factor=0.025, backoff_max=LONGEST_WAIT, status_forcelist=[503])
+    def session(self, attempts: int) -> requests.Session:
+        return command.session_of(self.adapter(attempts))
 
 
-def _urllib3(attempts: int) -> requests.Session:
-    session = _plain(attempts)
-    session.mount("http://", HTTPAdapter(max_retries=_retry(attempts)))
-    return session
+def _plain(_: int) -> HTTPAdapter:
+    return HTTPAdapter()
 
 
-def _mounted(attempts: int) -> requests.Session:
+def _urllib3(attempts: int) -> HTTPAdapter:
+    retry = Retry(attempts - 1, backoff_factor=0.025, backoff_max=LONGEST_WAIT, status_forcelist=[503])
+    return HTTPAdapter(max_retries=retry)
+
+
+def _ours(attempts: int) -> HTTPAdapter:
     # The others have no quota either.
-    return mount(
-        _plain(attempts),
-        max_attempts=attempts,
-        max_backoff=LONGEST_WAIT,
-        quota=None,
-        trust_env=False,
-    )
-
-
-def _settled(session: requests.Session) -> requests.Session:
-    session.trust_env = False
-    return session
+    return RetryAdapter(max_attempts=attempts, max_backoff=LONGEST_WAIT, quota=None)
 
 
 def _tenacious(call: Callable[..., Any], attempts: int) -> Callable[..., Any]:
@@ -207,7 +194,7 @@ PEERS = {
     "plain": Client(_plain),
     "urllib3": Client(_urllib3),
     "tenacity": Client(_plain, _tenacious),
-    OURS: Client(_mounted),
+    OURS: Client(_ours),
 }
 
 
@@ -267,7 +254,7 @@ def crowd(stage: Scene, kind: str, clients: int, each: int) -> float:
     good: list[bool] = []
 
     def work(_: int) -> None:
-        with mount(_plain(3), trust_env=False) as session:
+        with command.session_of(RetryAdapter()) as session:
             good.extend(request(PEERS[OURS], session, 3, "GET", "names.test")[0] for _ in range(each))
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(clients)]
@@ -319,6 +306,7 @@ def _tell(row: dict[str, Any]) -> None:
 def main() -> int:
     """Run, print, and write what was asked for."""
     options = command.parser(__doc__, "a few seconds: too few for figures").parse_args()
+    command.forget_settings()
     began = time.monotonic()
     result = run(quick=options.quick)
     command.write(result, options.json)

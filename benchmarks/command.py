@@ -12,6 +12,9 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any, NamedTuple
 
+import requests
+from requests.adapters import HTTPAdapter
+
 PACKAGES = ("requests-smithy-retry", "requests", "urllib3", "tenacity", "stamina", "backoff", "botocore")
 
 
@@ -22,6 +25,14 @@ class Line(NamedTuple):
     wanted: str
     got: str
     fine: bool = True
+
+
+def session_of(adapter: HTTPAdapter) -> requests.Session:
+    """A session of an adapter, which reads no environment."""
+    session = requests.Session()
+    session.trust_env = False
+    session.mount("http://", adapter)
+    return session
 
 
 def parser(description: str | None, quick: str) -> argparse.ArgumentParser:

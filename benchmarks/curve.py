@@ -48,10 +48,9 @@ def simulated(quick: bool) -> Iterator[dict[str, Any]]:
 
 def program(url: str, seconds: float, told: Any) -> None:
     """One process: an operation a second, each in a thread of its own."""
-    from requests_smithy_retry import mount
+    from requests_smithy_retry import RetryAdapter
 
-    session = mount(requests.Session())
-    session.trust_env = False
+    session = command.session_of(RetryAdapter())
 
     def get() -> None:
         with suppress(requests.RequestException):

@@ -19,6 +19,8 @@ from urllib3.util.retry import Retry
 
 from requests_smithy_retry import RetryAdapter
 
+from .command import session_of
+
 Call = Any
 """`call(method, path, data) -> (status, body)`; raises what the client raises."""
 
@@ -40,9 +42,7 @@ def _mounted(make: Callable[[], HTTPAdapter]) -> Callable[[str], Call]:
 
 
 def _sender(adapter: HTTPAdapter) -> Callable[[str, str, Any], requests.Response]:
-    session = requests.Session()
-    session.trust_env = False
-    session.mount("http://", adapter)
+    session = session_of(adapter)
 
     def send(method: str, url: str, data: Any) -> requests.Response:
         return session.request(method, url, data=data, timeout=(CONNECT, READ))

@@ -19,8 +19,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import requests
-
 import requests_smithy_retry
 from requests_smithy_retry import RetryAdapter
 from requests_smithy_retry.testing import FaultServer, Reply
@@ -71,9 +69,7 @@ class Walk:
 
 def one_retry() -> dict[str, int]:
     """Return files, moves and calls of one retry."""
-    with FaultServer([Reply(503), Reply(200)] * 3) as server, requests.Session() as session:
-        session.trust_env = False
-        session.mount("http://", RetryAdapter())
+    with FaultServer([Reply(503), Reply(200)] * 3) as server, command.session_of(RetryAdapter()) as session:
         for _ in range(2):  # so that nothing is imported on the way, and the connection is there
             session.get(server.url)
         return Walk().follow(lambda: session.get(server.url))

@@ -79,9 +79,7 @@ def client(program: str, whose: str, port: int, closed: int, seconds: float) -> 
     threads, pause, hosts = PROGRAMS[program]
     resolve_on_loopback(port, closed)
     pool = {"pool_connections": 20, "pool_maxsize": threads}
-    session = requests.Session()
-    session.trust_env = False
-    session.mount("http://", HTTPAdapter(**pool) if whose == "plain" else RetryAdapter(**pool))
+    session = command.session_of(HTTPAdapter(**pool) if whose == "plain" else RetryAdapter(**pool))
     began, took, ends = time.monotonic(), [], {"well": 0, "badly": 0}
 
     def work(seed: int) -> None:

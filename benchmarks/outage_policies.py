@@ -11,6 +11,8 @@ from urllib3.util.retry import Retry
 
 from requests_smithy_retry import RetryAdapter
 
+from .command import session_of
+
 Get = Any
 """A function that makes one operation of a URL and returns a response or raises."""
 
@@ -20,14 +22,7 @@ def _mounted(make: Callable[..., HTTPAdapter]) -> Callable[[int], Callable[[], G
 
     def client(pool: int) -> Callable[[], Get]:
         adapter = make(pool_connections=1, pool_maxsize=pool)
-
-        def thread() -> Get:
-            session = requests.Session()
-            session.trust_env = False
-            session.mount("http://", adapter)
-            return session.get
-
-        return thread
+        return lambda: session_of(adapter).get
 
     return client
 

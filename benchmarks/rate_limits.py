@@ -85,10 +85,7 @@ def crowd(threads: int, adapter: Any, work: Callable[[requests.Session, int], ob
     """Run threads to their end, each with a session of its own; return how long that took."""
 
     def run(number: int) -> None:
-        session = requests.Session()
-        session.trust_env = False
-        session.mount("http://", adapter)
-        work(session, number)
+        work(command.session_of(adapter), number)
 
     began = time.monotonic()
     made = [threading.Thread(target=run, args=(number,), daemon=True) for number in range(threads)]

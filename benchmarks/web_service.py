@@ -31,7 +31,8 @@ from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
 from requests_smithy_retry import RetryAdapter
-from requests_smithy_retry.testing import Behaviour, FaultServer, RecordedRequest, Reply, Wire
+from requests_smithy_retry.testing import Behaviour, RecordedRequest, Reply
+from tests.faults import FaultServer, Stall
 
 from . import command
 
@@ -57,14 +58,6 @@ WAYS: dict[str, Callable[[], HTTPAdapter]] = {
 FAULTS = ("503", "silence")
 
 
-class Silence(Behaviour):
-    """Never answers."""
-
-    def act(self, wire: Wire, request: RecordedRequest) -> None:
-        """Wait until the server closes."""
-        wire.stall(3600)
-
-
 class Upstream:
     """A script for a :class:`FaultServer`: applies an order once, whatever it answers."""
 
@@ -84,21 +77,18 @@ class Upstream:
             self.requests += 1
             is_down = BEFORE <= at < BEFORE + OUTAGE
             if is_down:
-                return Reply(503) if self._fault == "503" else Silence()
+                return Reply(503) if self._fault == "503" else Stall()
             is_new = key not in self._applied
             self._applied.add(key)
             drawn = self._random.random() if is_new and not key.startswith('"order--') else 1.0
             if 0.03 <= drawn < 0.06:
-                return Silence()
+                return Stall()
             return Reply(504 if drawn < 0.03 else 200, delay=0.02)
 
 
 def payer(way: str) -> Callable[[str, int], int]:
     """Return a function that pays an order as one worker does: its status; it may raise."""
-    session = requests.Session()
-    session.trust_env = False
-    adapter = WAYS[way]()
-    session.mount("http://", adapter)
+    session = command.session_of(WAYS[way]())
 
     def pay(url: str, order: int) -> int:
         found = session.post(

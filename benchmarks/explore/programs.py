@@ -29,11 +29,12 @@ from .tasks import tasks
 class Bucket(Program):
     """A bucket gives out no token twice and loses none."""
 
+    work = ("take_two", "take_and_return", "earn")
+
     def __init__(self) -> None:
         super().__init__()
         self.bucket = TokenBucket(28)
         self.out: list[float] = []
-        self.threads = [self.take_two, self.take_and_return, self.earn]
 
     def take_two(self) -> None:
         for _ in range(2):
@@ -61,11 +62,12 @@ class Bucket(Program):
 class WaitingBucket(Program):
     """Tokens that come back go to whoever waits first, at once; whoever gives up leaves nothing behind."""
 
+    work = ("use", "use", "give_up")
+
     def __init__(self) -> None:
         super().__init__()
         self.bucket = TokenBucket(14, refill_rate=1e-9, on_empty="wait")
         self.got: list[tuple[bool, float]] = []
-        self.threads = [self.use, self.use, self.give_up]
 
     def use(self) -> None:
         granted = self.bucket.acquire(14)
@@ -90,10 +92,11 @@ class WaitingBucket(Program):
 class Payoff(Program):
     """The level stays in its range, whoever pays, is paid back, and tells of first-try successes."""
 
+    work = ("pay", "count", "pay")
+
     def __init__(self) -> None:
         super().__init__()
         self.bucket = PayoffTokenBucket()
-        self.threads = [self.pay, self.count, self.pay]
 
     def pay(self) -> None:
         self.bucket.succeeded(self.bucket.acquire(1) + self.bucket.acquire(1))
@@ -109,11 +112,12 @@ class Payoff(Program):
 class Spent(Program):
     """No more retries are granted than a payoff bucket holds, and what is granted is missing."""
 
+    work = ("pay", "pay", "pay")
+
     def __init__(self) -> None:
         super().__init__()
         self.bucket = PayoffTokenBucket()
         self.granted: list[bool] = []
-        self.threads = [self.pay, self.pay, self.pay]
 
     def pay(self) -> None:
         self.granted.append(self.bucket.acquire(1))
@@ -151,11 +155,12 @@ class Quota(Program):
 class FirstTries(Quota):
     """No first-try success is counted twice or lost."""
 
+    work = ("first_try", "fail", "first_try")
+
     def __init__(self) -> None:
         super().__init__()
         self.told = 0
         self.quota.bucket.first_tries = self.tell  # type: ignore[method-assign]
-        self.threads = [self.first_try, self.fail, self.first_try]
 
     def first_try(self) -> None:
         self.quota.first_try(tasks.now, 0.0, None)
@@ -173,9 +178,7 @@ class FirstTries(Quota):
 class Waiting(Quota):
     """Who waits in the line goes when another one succeeds, not later."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.threads = [self.fail, self.fail, self.succeed]
+    work = ("fail", "fail", "succeed")
 
     def check(self) -> None:
         super().check()
@@ -188,17 +191,13 @@ class Waiting(Quota):
 class WaitingAlone(Waiting):
     """An operation that waits alone goes when another one succeeds."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.threads = [self.fail, self.succeed]
+    work = ("fail", "succeed")
 
 
 class Asking(Quota):
     """Where nobody succeeds, the first in line asks after a second, even if the one before it was interrupted."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.threads = [self.fail, self.fail]
+    work = ("fail", "fail")
 
     def check(self) -> None:
         super().check()
@@ -209,9 +208,7 @@ class Asking(Quota):
 class Forgotten(Quota):
     """Who waits goes at once when what was known is forgotten."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.threads = [self.fail, self.fail, self.forget]
+    work = ("fail", "fail", "forget")
 
     def forget(self) -> None:
         tasks.wait(0.2)
@@ -228,13 +225,13 @@ class Forgotten(Quota):
 class Limiter(Program):
     """Permits are given out as they come, one at a time, and whoever rests for one is woken."""
 
+    work = ("throttled", "send", "send")
     may_be_interrupted = True
 
     def __init__(self) -> None:
         super().__init__()
         self.limiter = ClientRateLimiter()
         self.granted = 0
-        self.threads = [self.throttled, self.send, self.send]
 
     def throttled(self) -> None:
         self.limiter.record_response(True)
@@ -257,12 +254,12 @@ class Limiter(Program):
 class Announced(Program):
     """Sends wait for a limit in turn, whatever is announced meanwhile, and none stays behind."""
 
+    work = ("send", "send", "hear")
     may_be_interrupted = True
 
     def __init__(self) -> None:
         super().__init__()
         self.limits = Limits()
-        self.threads = [self.send, self.send, self.hear]
         self.waited: list[float] = []
         self.hear()
 
@@ -288,12 +285,12 @@ class Announced(Program):
 class Table(Program):
     """A scope that is in use is not given up, and a name has one scope at a time."""
 
+    work = ("use", "use", "touch")
     may_be_interrupted = True
 
     def __init__(self) -> None:
         super().__init__()
         self.table = Scopes(lambda _name, _now: NO_QUOTA, SYSTEM_CLOCK, 1)
-        self.threads = [self.use, self.use, self.touch]
 
     def use(self) -> None:
         with self.table.use("one") as scope:
@@ -314,10 +311,11 @@ class Table(Program):
 class Addresses(Program):
     """The memory of addresses has no lock; what threads overwrite costs no more than a failure."""
 
+    work = ("fail", "succeed", "choose")
+
     def __init__(self) -> None:
         super().__init__()
         self.memory = AddressMemory(SYSTEM_CLOCK)
-        self.threads = [self.fail, self.succeed, self.choose]
 
     def fail(self) -> None:
         self.memory.failed("host", "a", "Reset")
@@ -343,13 +341,13 @@ class Addresses(Program):
 class Names(Program):
     """A question is asked by one thread at a time, and its answer reaches all."""
 
+    work = ("find_one", "find_one")
     may_be_interrupted = True
     late = (Late, Stuck)
 
     def __init__(self) -> None:
         super().__init__()
         self.lookups, self.asked = Lookups(1), 0
-        self.threads = [self.find_one, self.find_one]
 
     def ask(self, host: str) -> str:
         self.asked += 1
@@ -377,17 +375,13 @@ class Names(Program):
 class NamesInLine(Names):
     """The next question gets the thread."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.threads = [self.find_one, self.find_two]
+    work = ("find_one", "find_two")
 
 
 class NamesOfThree(Names):
     """Two ask the same, and a third one is next."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.threads = [self.find_one, self.find_one, self.find_two]
+    work = ("find_one", "find_one", "find_two")
 
 
 PROGRAMS: dict[str, Callable[[], Program]] = {

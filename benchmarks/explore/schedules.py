@@ -177,13 +177,15 @@ class Program:
     A subclass makes the object in its constructor.
     """
 
+    work: tuple[str, ...] = ()
+    """The method that each thread runs."""
     may_be_interrupted = False
     """Where it waits."""
     late: tuple[type[BaseException], ...] = ()
     """The exceptions of a thread whose time is over."""
 
     def __init__(self) -> None:
-        self.threads: list[Callable[[], Any]] = []
+        self.threads: list[Callable[[], Any]] = [getattr(self, name) for name in self.work]
         self.wrong: list[str] = []
         self.has_leapt = False
         self.was_interrupted = False
