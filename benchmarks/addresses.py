@@ -18,7 +18,6 @@ import multiprocessing
 import random
 import socket
 import struct
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -257,11 +256,8 @@ def crowd(stage: Scene, kind: str, clients: int, each: int) -> float:
         with command.session_of(RetryAdapter()) as session:
             good.extend(request(PEERS[OURS], session, 3, "GET", "names.test")[0] for _ in range(each))
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(clients)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(clients) as pool:
+        list(pool.map(work, range(clients)))
     return sum(good) / len(good)
 
 

@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import platform
+import sys
 from collections.abc import Iterable, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -14,6 +15,11 @@ from typing import Any, NamedTuple
 
 import requests
 from requests.adapters import HTTPAdapter
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 PACKAGES = ("requests-smithy-retry", "requests", "urllib3", "tenacity", "stamina", "backoff", "botocore")
 
@@ -25,6 +31,11 @@ class Line(NamedTuple):
     wanted: str
     got: str
     fine: bool = True
+
+
+def toml(file: Path) -> dict[str, Any]:
+    """Return what a file has."""
+    return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
 def session_of(adapter: HTTPAdapter) -> requests.Session:

@@ -18,6 +18,9 @@ from typing import Any
 
 import requests
 
+from requests_smithy_retry import RetryAdapter
+from requests_smithy_retry.testing import FaultServer, Reply
+
 from . import command
 from .simulation.clients import simulate
 from .simulation.policies import POLICIES
@@ -48,8 +51,6 @@ def simulated(quick: bool) -> Iterator[dict[str, Any]]:
 
 def program(url: str, seconds: float, told: Any) -> None:
     """One process: an operation a second, each in a thread of its own."""
-    from requests_smithy_retry import RetryAdapter
-
     session = command.session_of(RetryAdapter())
 
     def get() -> None:
@@ -69,8 +70,6 @@ def program(url: str, seconds: float, told: Any) -> None:
 
 def real(processes: int, seconds: float) -> float:
     """Run processes on loopback against a service that answers 503; return the requests for each operation."""
-    from tests.faults import FaultServer, Reply
-
     context = multiprocessing.get_context("fork")
     told = context.Queue()
     with FaultServer(lambda _: Reply(503)) as server:

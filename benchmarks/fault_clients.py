@@ -28,26 +28,28 @@ CONNECT, READ = 2.0, 1.0
 FORCELIST = [429, 500, 502, 503, 504]
 
 
-def _mounted(make: Callable[[], HTTPAdapter]) -> Callable[[str], Call]:
-    def client(origin: str) -> Call:
-        send = _sender(make())
-
-        def call(method: str, path: str, data: Any) -> tuple[int, bytes]:
-            response = send(method, origin + path, data)
-            return response.status_code, response.content
-
-        return call
-
-    return client
+Send = Callable[[str, str, Any], requests.Response]
 
 
-def _sender(adapter: HTTPAdapter) -> Callable[[str, str, Any], requests.Response]:
+def _sender(adapter: HTTPAdapter) -> Send:
     session = session_of(adapter)
 
     def send(method: str, url: str, data: Any) -> requests.Response:
         return session.request(method, url, data=data, timeout=(CONNECT, READ))
 
     return send
+
+
+def _call(send: Send, origin: str) -> Call:
+    def call(method: str, path: str, data: Any) -> tuple[int, bytes]:
+        response = send(method, origin + path, data)
+        return response.status_code, response.content
+
+    return call
+
+
+def _mounted(make: Callable[[], HTTPAdapter]) -> Callable[[str], Call]:
+    return lambda origin: _call(_sender(make()), origin)
 
 
 def _wrapped(decorate: Callable[[], Any]) -> Callable[[str], Call]:
@@ -59,13 +61,7 @@ def _wrapped(decorate: Callable[[], Any]) -> Callable[[str], Call]:
             response.raise_for_status()
             return response
 
-        retrying = decorate()(fetch)
-
-        def call(method: str, path: str, data: Any) -> tuple[int, bytes]:
-            response = retrying(method, origin + path, data)
-            return response.status_code, response.content
-
-        return call
+        return _call(decorate()(fetch), origin)
 
     return client
 

@@ -16,6 +16,7 @@ from typing import Any
 import requests
 
 from requests_smithy_retry import mount
+from requests_smithy_retry.testing import FakeClock
 from tests.faults import (
     BadStatusLine,
     CloseAfterRequest,
@@ -61,19 +62,6 @@ class Ledger:
     ended: dict[str, Any] = field(default_factory=dict)
 
 
-class _Patient:
-    """A clock that does not wait."""
-
-    def now(self) -> float:
-        return 0.0
-
-    def wall(self) -> float:
-        return 0.0
-
-    def sleep(self, seconds: float) -> None:
-        """Do nothing."""
-
-
 def run(count: int, *, through_proxy: bool = False, seed: int = 1, **headers: str) -> Ledger:
     """Send ``count`` faulted POSTs, and tell what became of them.
 
@@ -98,7 +86,7 @@ def run(count: int, *, through_proxy: bool = False, seed: int = 1, **headers: st
 
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
     with FaultServer(answer) as server, FaultProxy(relay if through_proxy else ()) as proxy:
-        session = mount(requests.Session(), quota=None, max_attempts=4, clock=_Patient())
+        session = mount(requests.Session(), quota=None, max_attempts=4, clock=FakeClock())
         session.trust_env = False
         session.proxies = {"http": proxy.url} if through_proxy else {}
         with session:
@@ -115,7 +103,7 @@ def unread(count: int) -> collections.Counter[str]:
     """As :func:`run`, with connections that are reset before the request is read: nothing may be applied twice."""
     script = [step for _ in range(count) for step in (ResetBeforeRequest(), Reply(body=b"fine"))]
     applied: collections.Counter[str] = collections.Counter()
-    with FaultServer(script) as server, mount(requests.Session(), quota=None, clock=_Patient()) as session:
+    with FaultServer(script) as server, mount(requests.Session(), quota=None, clock=FakeClock()) as session:
         session.trust_env = False
         for number in range(count):
             try:

@@ -15,9 +15,9 @@ import heapq
 import json
 import multiprocessing
 import sys
-import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import requests
@@ -83,16 +83,9 @@ def adapter_of(name: str, threads: int) -> Any:
 
 def crowd(threads: int, adapter: Any, work: Callable[[requests.Session, int], object]) -> float:
     """Run threads to their end, each with a session of its own; return how long that took."""
-
-    def run(number: int) -> None:
-        work(command.session_of(adapter), number)
-
     began = time.monotonic()
-    made = [threading.Thread(target=run, args=(number,), daemon=True) for number in range(threads)]
-    for thread in made:
-        thread.start()
-    for thread in made:
-        thread.join(300)
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(lambda number: work(command.session_of(adapter), number), range(threads)))
     return time.monotonic() - began
 
 

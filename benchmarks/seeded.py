@@ -25,11 +25,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 from . import command
 
 HERE = Path(__file__).resolve().parent
@@ -201,7 +196,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    listed: list[dict[str, str]] = tomllib.loads(BUGS.read_text(encoding="utf-8"))["bug"]
+    listed: list[dict[str, str]] = command.toml(BUGS)["bug"]
     bugs = [bug for bug in listed if any(part in bug["name"] for part in options.only.split(","))]
     if options.clean:  # one of each room, so that every check is made
         bugs = list({(bug["file"].partition("/")[0], PROGRAMS.get(bug["file"])): bug for bug in bugs}.values())

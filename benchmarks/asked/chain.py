@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import ExitStack
 from statistics import quantiles
 
 import requests
 from urllib3.util.retry import Retry
 
 from requests_smithy_retry import deadline_of, mount, retry_options
+from requests_smithy_retry.testing import FaultServer, RecordedRequest, Reply
 
 from ..command import Line
 
@@ -22,31 +21,6 @@ RATE = 10
 BEFORE, DOWN, AFTER = 2.0, 10.0, 3.0
 NAME = "X-Request-Deadline"
 Call = Callable[[str], int]
-
-
-@contextmanager
-def server(answer: Callable[[BaseHTTPRequestHandler], int]) -> Iterator[str]:
-    """Serve a function of the request; yields the URL."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            self.send_response(answer(self))
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None: ...
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads, request_queue_size = True, 128
-
-        def handle_error(self, *_: object) -> None: ...  # a client hung up
-
-    with Server(("127.0.0.1", 0), Handler) as made:
-        threading.Thread(target=made.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{made.server_port}/"
-        made.shutdown()
 
 
 def ours() -> Call:
@@ -76,16 +50,16 @@ def run(make: Callable[[], Call], seconds: float) -> tuple[float, float]:
     def is_down() -> bool:
         return BEFORE <= time.monotonic() - began < BEFORE + seconds
 
-    def last(_: BaseHTTPRequestHandler) -> int:
+    def last(_: RecordedRequest) -> Reply:
         asked[1] += is_down()
-        return 503 if is_down() else 200
+        return Reply(503 if is_down() else 200)
 
-    def service(url: str) -> Callable[[BaseHTTPRequestHandler], int]:
+    def service(url: str) -> Callable[[RecordedRequest], Reply]:
         call = make()
 
-        def answer(handler: BaseHTTPRequestHandler) -> int:
-            with retry_options(deadline=deadline_of(handler.headers)):
-                return passed_on(call, url)
+        def answer(request: RecordedRequest) -> Reply:
+            with retry_options(deadline=deadline_of(dict(request.headers))):
+                return Reply(passed_on(call, url))
 
         return answer
 
@@ -98,9 +72,9 @@ def run(make: Callable[[], Call], seconds: float) -> tuple[float, float]:
         took.append(time.monotonic() - at)
 
     with ExitStack() as stack:
-        url = stack.enter_context(server(last))
+        url = stack.enter_context(FaultServer(last)).url
         for _ in range(2):
-            url = stack.enter_context(server(service(url)))
+            url = stack.enter_context(FaultServer(service(url))).url
         call = make()
         with ThreadPoolExecutor(60) as pool:
             list(pool.map(edge, range(int(RATE * (BEFORE + seconds + AFTER)))))

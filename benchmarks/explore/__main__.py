@@ -1,6 +1,6 @@
 """The proof that nothing is left, late, lost or sent twice: random runs of the real adapter in a simulated world.
 
-    python -m benchmarks.explore --operations 1000000 --seed 7 [--run N] [--json FILE]
+    python -m benchmarks.explore --operations 1000000 --seed 7 [--run N]
 
 Prints what the runs met and how many operations a second that were. A run that violates an invariant is shrunk and
 printed as a test; exit status 1. ``--run N`` repeats one run of a seed. ``--sweep 1`` breaks answers at each byte and
@@ -18,7 +18,6 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -26,6 +25,8 @@ from . import loop
 from .plans import Op, Plan, Try, draw
 from .shrink import as_test, shrunk
 
+MOST = 5
+"""Violations after which it stops."""
 HELD = 40
 """Runs between two collections of garbage."""
 
@@ -123,7 +124,7 @@ def _interrupted(op: Op, kind: str, every: int, **world: Any) -> Iterator[tuple[
 
 
 def explore(
-    runs: Iterator[tuple[str, Plan]], operations: int, most: int = 5, until: float = math.inf
+    runs: Iterator[tuple[str, Plan]], operations: int, most: int, until: float
 ) -> list[tuple[str, Plan, list[str]]]:
     """Run until so many operations were made; return what was violated, one violation of each kind."""
     failed: list[tuple[str, Plan, list[str]]] = []
@@ -150,8 +151,6 @@ def main() -> int:
     parser.add_argument("--replay", action="store_true")
     parser.add_argument("--seconds", type=float, default=math.inf, help="stop after so long")
     parser.add_argument("--first", action="store_true", help="stop at the first violation, and shrink nothing")
-    parser.add_argument("--most", type=int, default=5, help="stop at so many violations")
-    parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     if arguments.replay:
         names = {"Plan": Plan, "Op": Op, "Try": Try}
@@ -165,15 +164,12 @@ def main() -> int:
     gc.freeze()
     began, spent = time.monotonic(), time.process_time()
     is_bounded = arguments.run is None and not arguments.sweep
-    most, until = (1 if arguments.first else arguments.most), began + arguments.seconds
+    most, until = (1 if arguments.first else MOST), began + arguments.seconds
     failed = explore(runs, arguments.operations if is_bounded else sys.maxsize, most, until)
     seconds, spent = time.monotonic() - began, time.process_time() - spent
     count = loop.done["operations"]
-    figures = {**loop.done, "seconds": round(seconds, 1), "processor seconds": round(spent, 1), "failed": len(failed)}
     print(f"{count:,} operations in {seconds:,.0f} s ({spent:,.0f} s of a processor): {count / seconds:,.0f} a second")
     print(", ".join(f"{name}: {number:,}" for name, number in loop.done.most_common()), flush=True)
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     for name, plan, found in failed:
         if arguments.first:
             continue

@@ -177,8 +177,7 @@ class World:
     # What the network asks.
 
     def resolve(self, host: str, port: int) -> Any:
-        call = self._call()
-        met = call.exchange.met if call is not None and call.exchange is not None else WELL
+        met = self._met()
         if met.resolve:
             tasks.wait(met.seconds if met.resolve == "late" else 0.01)
             if met.resolve == "unknown":
@@ -195,8 +194,7 @@ class World:
             return 1000.0, errno.ETIMEDOUT
         if (host, number) in self.plan.refusing:
             return 0.0005, errno.ECONNREFUSED
-        call = self._call()
-        met = call.exchange.met if call is not None and call.exchange is not None else WELL
+        met = self._met()
         if met.connect == "refused":
             return 0.001, errno.ECONNREFUSED
         if met.connect == "lost":
@@ -204,26 +202,24 @@ class World:
         return (min(met.seconds, 1.5) if met.connect == "late" else 0.001), 0
 
     def sending(self, sock: FakeSocket) -> None:
-        call = self._call()
-        assert call is not None
-        assert call.exchange is not None
+        met = self._met()
         assert sock.link is not None
-        sock.link.stall = call.exchange.met.seconds if call.exchange.met.request == "stall" else 0.0
-        self.server.sending(sock.link, call.exchange)
+        sock.link.stall = met.seconds if met.request == "stall" else 0.0
+        self.server.sending(sock.link, tasks.current.call.exchange)
 
     def receiving(self, sock: FakeSocket) -> None:
         assert sock.link is not None
         self.server.awaited(sock.link)
 
     def sent(self, sock: FakeSocket, data: bytes) -> None:
-        call = self._call()
-        assert call is not None
-        assert call.exchange is not None
+        call: Call = tasks.current.call
         assert sock.link is not None
         self.server.receive(sock.link, data, call.number, call.op, call.exchange)
 
-    def _call(self) -> Call | None:
-        return None if tasks.current is None else tasks.current.call
+    def _met(self) -> Try:
+        """Return what the attempt meets that is running; a look-up or a connection may be nobody's."""
+        call = None if tasks.current is None else tasks.current.call
+        return WELL if call is None or call.exchange is None else call.exchange.met
 
     # The run.
 

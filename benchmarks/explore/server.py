@@ -70,7 +70,8 @@ class _Side:
 
     def __init__(self) -> None:
         self.buffer = b""
-        self.head: tuple[str, dict[str, str]] | None = None
+        self.headers: dict[str, str] | None = None
+        """Of the request that is under way."""
         self.exchange: Exchange | None = None
         self.is_dead = False
 
@@ -107,22 +108,19 @@ class Server:
         side: _Side = link.state
         exchange.written += len(data)
         side.buffer += data
-        if side.head is None:
+        if side.headers is None:
             head, end, rest = side.buffer.partition(b"\r\n\r\n")
             if not end:
                 return
-            side.head, side.buffer = self._parsed(head, number, op), rest
+            side.headers, side.buffer = self._headers(head, number, op), rest
             if exchange.met.request == "early":
-                self._answer(link, number, op, exchange, side.head[1])
+                self._answer(link, number, op, exchange, side.headers)
                 link.is_deaf = True
-                return
-        if link.is_deaf:
-            return
-        body = self._body(side, side.head[1])
+        headers = side.headers
+        body = None if link.is_deaf else self._body(side, headers)
         if body is None:
             return
-        headers = side.head[1]
-        side.head, side.buffer = None, b""
+        side.headers, side.buffer = None, b""
         if body != request_body(number, op.length if op.body else 0):
             self.report(f"spliced: the body of operation {number} is another one: {body[:40]!r}, {len(body)} bytes")
         exchange.was_whole = True
@@ -134,15 +132,14 @@ class Server:
     def awaited(self, link: Link) -> None:
         """Take note that a client waits for an answer, which half of a request never gets."""
         side: _Side = link.state
-        if side.head is not None and side.exchange is not None and not (link.is_deaf or side.exchange.met.request):
+        if side.headers is not None and side.exchange is not None and not (link.is_deaf or side.exchange.met.request):
             self.report("spliced: an answer is waited for, and half of the request's body was sent")
 
-    def _parsed(self, head: bytes, number: int, op: Op) -> tuple[str, dict[str, str]]:
+    def _headers(self, head: bytes, number: int, op: Op) -> dict[str, str]:
         line, *lines = head.decode("latin-1").split("\r\n")
         if line != f"{op.method} /{number} HTTP/1.1":
             self.report(f"spliced: operation {number} sent the line {line!r}")
-        fields = {name.lower(): value for name, _, value in (text.partition(": ") for text in lines)}
-        return line, fields
+        return {name.lower(): value for name, _, value in (text.partition(": ") for text in lines)}
 
     def _body(self, side: _Side, headers: dict[str, str]) -> bytes | None:
         """Return the body of a request; None: it is not whole."""
@@ -166,17 +163,13 @@ class Server:
         head, body, tail = self._written(number, op, exchange, asked)
         raw = b"HTTP/1.1 103 Early Hints\r\n\r\n" * met.interim + head + body + tail
         ends = met.framing == "close" or met.after in ("close", "end")
-        cut = None
-        if met.fault:
-            cut = met.at % max(1, len(raw))
+        cut = met.at % max(1, len(raw)) if met.fault else len(raw)
         at = tasks.now + met.latency
-        arrivals: list[Arrival] = []
-        if cut is not None and met.fault in ("end", "reset"):
+        arrivals = self._pieces(raw[:cut], at, met.pieces)
+        if met.fault in ("end", "reset"):
             exchange.is_cut = met.framing == "close" and met.fault == "end" and cut >= len(raw) - len(body)
-            arrivals = self._pieces(raw[:cut], at, met.pieces)
             arrivals.append(Arrival(at, END if met.fault == "end" else RESET))
-        elif cut is not None:
-            arrivals = self._pieces(raw[:cut], at, met.pieces)
+        elif met.fault:
             late = raw[cut:]
             if met.fault == "drip":
                 for byte in late[:20]:
@@ -186,8 +179,6 @@ class Server:
             else:
                 at += met.seconds
             arrivals += self._pieces(late, at, 1)
-        else:
-            arrivals = self._pieces(raw, at, met.pieces)
         at = arrivals[-1].at if arrivals else at
         if ends:
             arrivals.append(Arrival(at, END))
@@ -234,7 +225,8 @@ class Server:
     ) -> tuple[int, bytes]:
         """Return the status and the body of an answer to a request for a range."""
         range_ = asked.get("range", "")
-        if not range_ or met.ranges == "ignored" or self._is_other(met, asked, tag):
+        is_other = met.ranges != "blind" and asked.get("if-range") not in (None, tag)
+        if not range_ or met.ranges == "ignored" or is_other:
             return 200, body
         first = int(range_.removeprefix("bytes=").split("-")[0])
         if met.ranges == "wrong":
@@ -244,10 +236,6 @@ class Server:
         end = len(body) - (len(body) - first) // 2 if met.ranges == "half" else len(body)
         fields.append(("Content-Range", f"bytes {first}-{end - 1}/{len(body)}"))
         return 206, body[first:end]
-
-    def _is_other(self, met: Try, asked: dict[str, str], tag: str) -> bool:
-        """Return True if another version was asked for; a server that is "blind" to If-Range never says so."""
-        return met.ranges != "blind" and asked.get("if-range") not in (None, tag)
 
     def _pieces(self, data: bytes, at: float, count: int) -> list[Arrival]:
         size = max(1, -(-len(data) // count))

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from ..command import toml
 
 DATA = b"The quick brown fox jumps over the lazy dog.\n" * 200
 LIMIT = 1.5
@@ -19,5 +15,4 @@ SAFE = frozenset(("GET", "HEAD", "OPTIONS", "LIST", "PUT", "DELETE"))
 
 def rows() -> dict[str, dict[str, Any]]:
     """Return the clients by name."""
-    text = Path(__file__).with_name("rows.toml").read_text(encoding="utf-8")
-    return {row["name"]: row for row in tomllib.loads(text)["client"]}
+    return {row["name"]: row for row in toml(Path(__file__).with_name("rows.toml"))["client"]}
