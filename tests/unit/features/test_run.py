@@ -25,11 +25,12 @@ if sys.argv[1] == "exit":
 
 
 @pytest.fixture
-def folder(tmp_path):
+def folder(tmp_path, monkeypatch):
     (tmp_path / "program.py").write_text(PROGRAM)
     (tmp_path / "package").mkdir()
     (tmp_path / "package" / "__main__.py").write_text(PROGRAM)
     (tmp_path / "package" / "__init__.py").write_text("")
+    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
@@ -51,9 +52,8 @@ def own_process(monkeypatch):
 
 
 @pytest.mark.parametrize("arguments", [["program.py", "raise"], ["-m", "program", "raise"], ["package", "raise"]])
-def test_the_traceback_begins_in_the_program(arguments, folder, monkeypatch, own_process):
+def test_the_traceback_begins_in_the_program(arguments, folder, own_process):
     """The exception hook is given a traceback without a frame of ours."""
-    monkeypatch.chdir(folder)
     sys.modules.pop("program", None)
     with pytest.raises(ValueError, match="oops") as caught:
         run_module.run(arguments)
@@ -70,9 +70,8 @@ def test_the_traceback_begins_in_the_program(arguments, folder, monkeypatch, own
         *((["--help"], 0), ([], 2), (["absent.py"], 2), (["-x"], 2)),
     ],
 )
-def test_run_returns_the_status(arguments, status, folder, monkeypatch, own_process, capsys):
+def test_run_returns_the_status(arguments, status, folder, own_process, capsys):
     """0 when the program has ended or help was asked for, 2 for bad usage."""
-    monkeypatch.chdir(folder)
     sys.modules.pop("program", None)
     assert status == run_module.run(arguments)
     with pytest.raises(SystemExit, match="7"):
@@ -88,9 +87,8 @@ def reported(arguments, capsys):
     return capsys.readouterr().err.splitlines()
 
 
-def test_the_report_counts_the_adapters_of_this_process(folder, monkeypatch, own_process, capsys):
+def test_the_report_counts_the_adapters_of_this_process(folder, own_process, capsys):
     """Without a session there is nothing to count; one of another process is none of its business."""
-    monkeypatch.chdir(folder)
     assert [NO_SESSION.strip()] == reported(["program.py", "x"], capsys)
     requests.Session()
     assert [f"{SAID}1 of 1 adapter had retries"] == reported(["program.py", "x"], capsys)
@@ -98,7 +96,6 @@ def test_the_report_counts_the_adapters_of_this_process(folder, monkeypatch, own
 
 def test_a_dry_run_has_a_line_for_each_kind(folder, monkeypatch, own_process, capsys):
     """In any order with the other option."""
-    monkeypatch.chdir(folder)
     monkeypatch.setenv("SMITHY_RETRY_MOUNTED", "none")
     (folder / "left.py").write_text(LEFT)
     line, listed = reported(["--list", "--mounted", "all", "left.py"], capsys)
@@ -115,29 +112,28 @@ def test_without_a_stderr_nothing_is_told(stderr, monkeypatch):
     run_module._tell("this")
 
 
-def test_a_bad_variable_for_mounted_adapters_is_told(folder, monkeypatch, own_process, capsys):
-    """It is told in one line before the program starts, unless retries are switched off."""
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("SMITHY_RETRY_MOUNTED", "some")
+BAD_ATTEMPTS = "max_attempts='many' (from environment variable SMITHY_RETRY_MAX_ATTEMPTS): a whole number of 1 or more"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("MAX_ATTEMPTS", "many", f"{SAID}{BAD_ATTEMPTS} or None is allowed"),
+        ("MOUNTED", "some", f"{SAID}mounted='some' (from environment variable SMITHY_RETRY_MOUNTED): one of 'none', "),
+    ],
+)
+def test_a_bad_policy_is_told_in_one_line(name, value, said, folder, monkeypatch, own_process, capsys):
+    """As by every command, and the program does not start, unless retries are switched off."""
+    monkeypatch.setenv(f"SMITHY_RETRY_{name}", value)
     assert 2 == run_module.run(["program.py", "x"])
-    assert "mounted='some' (from environment variable SMITHY_RETRY_MOUNTED): " in capsys.readouterr().err
+    out, err = capsys.readouterr()
+    assert ("", 1, said) == (out, err.count("\n"), err[: len(said)])
     monkeypatch.setenv("SMITHY_RETRY_ENABLED", "no")
-    assert 0 == run_module.run(["program.py", "x"])
-    assert 0 == run_module.run(["--mounted=all", "program.py", "x"])
-
-
-def test_a_bad_policy_is_told_in_one_line(folder, monkeypatch, own_process, capsys):
-    """A bad policy is reported in one line, as by every command, and the program does not start."""
-    monkeypatch.setenv("SMITHY_RETRY_MAX_ATTEMPTS", "many")
-    monkeypatch.chdir(folder)
-    assert 2 == run_module.run(["program.py", "x"])
-    refusal = "max_attempts='many' (from environment variable SMITHY_RETRY_MAX_ATTEMPTS): a whole number"
-    assert ("", f"requests-smithy-retry: {refusal} of 1 or more or None is allowed\n") == capsys.readouterr()
+    assert [0, 0] == [run_module.run([*how, "program.py", "x"]) for how in ([], ["--mounted=all"])]
 
 
 def test_a_safe_path_is_left_as_it_is(folder, monkeypatch, own_process, capsys):
     """With python -P nothing is put in front of the path."""
-    monkeypatch.chdir(folder)
     monkeypatch.setattr(run_module, "_has_safe_path", lambda: True)
     before = list(sys.path)
     run_module.run(["program.py", "a"])

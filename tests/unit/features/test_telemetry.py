@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import logging
 import os
@@ -115,25 +116,27 @@ def test_the_environment_adds_listeners(monkeypatch: pytest.MonkeyPatch, text: s
 
 
 @pytest.mark.parametrize(
-    ("kind", "library", "needed"),
+    ("kind", "library", "listener", "package"),
     [
-        ("otel", "opentelemetry", "OpenTelemetryListener needs opentelemetry-api: pip install opentelemetry-api"),
-        (
-            "prometheus",
-            "prometheus_client",
-            "PrometheusListener needs prometheus-client: pip install prometheus-client",
-        ),
+        ("otel", "opentelemetry", "OpenTelemetryListener", "opentelemetry-api"),
+        ("prometheus", "prometheus_client", "PrometheusListener", "prometheus-client"),
     ],
 )
-def test_a_missing_extra_names_itself(monkeypatch: pytest.MonkeyPatch, kind: str, library: str, needed: str) -> None:
-    """The error has the command that installs it."""
+def test_a_missing_extra_names_itself(
+    monkeypatch: pytest.MonkeyPatch, kind: str, library: str, listener: str, package: str
+) -> None:
+    """The error, by the option or by an import, has the command that installs it."""
     monkeypatch.setitem(sys.modules, library, None)
-    monkeypatch.delitem(sys.modules, f"requests_smithy_retry.{kind}", raising=False)
+    for place in (f"requests_smithy_retry.{kind}", f"requests_smithy_retry.features.telemetry.{kind}"):
+        monkeypatch.delitem(sys.modules, place, raising=False)
+    needed = f"{listener} needs {package}: pip install {package}"
+    with pytest.raises(ImportError) as missing:
+        importlib.import_module(f"requests_smithy_retry.{kind}")
+    assert (needed, library) == (str(missing.value), missing.value.name)
     monkeypatch.setenv("SMITHY_RETRY_TELEMETRY", kind)
     with pytest.raises(RetryConfigError) as caught:
         testing.scripted(200)
-    said = f"telemetry=('{kind}',) (from environment variable SMITHY_RETRY_TELEMETRY): {needed}"
-    assert said == str(caught.value)
+    assert f"telemetry=('{kind}',) (from environment variable SMITHY_RETRY_TELEMETRY): {needed}" == str(caught.value)
 
 
 def test_a_listener_of_the_programs_own_is_enough() -> None:
@@ -147,9 +150,8 @@ def test_a_listener_of_the_programs_own_is_enough() -> None:
 def test_metrics_that_exist_already_are_an_error_with_a_name() -> None:
     """Prometheus knows each metric once: the program's listener, given to other adapters, has them."""
     PrometheusListener()
-    with pytest.raises(
-        RetryConfigError, match="'prometheus' is allowed unless the program has a PrometheusListener of it"
-    ):
+    allowed = "'prometheus' is allowed unless the program has a PrometheusListener of it"
+    with pytest.raises(RetryConfigError, match=allowed):
         scripted(200, telemetry=["prometheus"])
 
 
