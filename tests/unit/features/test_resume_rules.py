@@ -34,12 +34,8 @@ def answer(status: int = 200, **headers: str) -> requests.Response:
         ("bytes=5-", "bytes 5-19/20", (5, 20, 20)),
         ("bytes=-5", "bytes 15-19/20", (15, 20, 20)),
         ("bytes=5-9", "bytes 5-9/*", (5, 10, None)),
-        ("bytes=5-9,12-", "bytes 5-9/20", None),
-        ("bytes=5-9", "bytes 5-4/20", None),
-        ("bytes=5-9", "bytes 5-20/20", None),
-        ("bytes=5-9", "items 5-9/20", None),
-        ("bytes=5-9", "", None),
-        (b"bytes=5-9", "bytes 5-9/20", None),
+        *(("bytes=5-9", content, None) for content in ("bytes 5-4/20", "bytes 5-20/20", "items 5-9/20", "")),
+        *((own, "bytes 5-9/20", None) for own in ("bytes=5-9,12-", b"bytes=5-9")),
     ],
 )
 def test_a_callers_own_range_may_be_continued(own: Any, content: str, expected: Any) -> None:
@@ -54,28 +50,25 @@ PART = Resumable("etag", '"v1"', "", 5, 15, 20)
 OF_UNKNOWN = Resumable("etag", '"v1"', "", 5, 15, None)
 
 
+REST = "bytes 7-19/20"
+
+
 @pytest.mark.parametrize(
     ("plan", "content", "headers", "expected"),
     [
-        (WHOLE, "bytes 7-19/20", {}, Piece(20, 20)),
-        (WHOLE, "bytes 7-19/20", {"content_length": "13"}, Piece(20, 20)),
+        *((WHOLE, REST, headers, Piece(20, 20)) for headers in ({}, {"content_length": "13"})),
         (WHOLE, "bytes 7-12/20", {}, Piece(13, 20)),
         (WHOLE, "bytes 7-19/*", {}, Piece(20, 20)),
-        (UNKNOWN, "bytes 7-19/20", {}, Piece(20, 20)),
-        (PART, "bytes 12-14/20", {}, Piece(10, 10)),
-        (OF_UNKNOWN, "bytes 12-14/20", {}, Piece(10, 10)),
+        (UNKNOWN, REST, {}, Piece(20, 20)),
+        *((plan, "bytes 12-14/20", {}, Piece(10, 10)) for plan in (PART, OF_UNKNOWN)),
         (UNKNOWN, "bytes 7-19/*", {}, "length of the whole"),
         (WHOLE, "bytes 7-19/21", {}, "length of the whole"),
-        (WHOLE, "bytes 6-19/20", {}, "another range"),
-        (WHOLE, "bytes 8-19/20", {}, "another range"),
+        *((WHOLE, content, {}, "another range") for content in ("bytes 6-19/20", "bytes 8-19/20")),
         (PART, "bytes 12-19/20", {}, "another range"),
-        (WHOLE, "bytes 7-19/20", {"content_length": "20"}, "contradict"),
-        (WHOLE, "bytes 7-19/20", {"etag": '"v2"'}, "etag has changed"),
-        (WHOLE, "bytes 7-19/20", {"etag": 'W/"v1"'}, "etag has changed"),
-        (WHOLE, "bytes 7-19/20", {"etag": ""}, "etag has changed"),
-        (WHOLE, "bytes 7-19/20", {"content_encoding": "gzip"}, "coding has changed"),
-        (WHOLE, "", {}, "no usable Content-Range"),
-        (WHOLE, "bytes 7-19/20, bytes 7-19/20", {}, "no usable Content-Range"),
+        (WHOLE, REST, {"content_length": "20"}, "contradict"),
+        *((WHOLE, REST, {"etag": etag}, "etag has changed") for etag in ('"v2"', 'W/"v1"', "")),
+        (WHOLE, REST, {"content_encoding": "gzip"}, "coding has changed"),
+        *((WHOLE, content, {}, "no usable Content-Range") for content in ("", f"{REST}, {REST}")),
     ],
 )
 def test_only_the_rest_of_the_same_version_fits(
@@ -84,6 +77,12 @@ def test_only_the_rest_of_the_same_version_fits(
     """A part fits that begins where the body broke off, has its validator, coding and length, and ends within it."""
     found = plan.fit(answer(206, **{"etag": '"v1"', "content_range": content, **headers}), 7)
     assert found == expected or (isinstance(expected, str) and expected in str(found))
+
+
+def test_the_whole_again_fits_only_with_a_length() -> None:
+    """Without one nobody could tell where it ends."""
+    plan = Resumable("etag", '"v1"', "", 0, None, None)
+    assert "without a length" in str(plan.fit(answer(200, etag='"v1"'), 7))
 
 
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(0, 30) | st.none(), st.integers(0, 19))
@@ -118,20 +117,9 @@ def test_a_body_that_broke_off_has_the_usual_exception(error: Any, failure: type
 
 
 def test_stand_ins_are_not_watched() -> None:
-    """A response whose raw one is not urllib3's is read as ever."""
+    """A raw response that is not urllib3's is read as ever; a bare copy of ours has no attribute, and no recursion."""
     response = requests.Response()
     response.raw = io.BytesIO(b"abc")
     assert watch(response) is None
-
-
-def test_a_copy_of_a_watched_body_has_nothing() -> None:
-    """A bare copy answers with AttributeError, not with an endless recursion."""
-    bare = WatchedBody.__new__(WatchedBody)
     with pytest.raises(AttributeError):
-        bare.anything  # noqa: B018
-
-
-def test_the_whole_again_fits_only_with_a_length() -> None:
-    """Without one nobody could tell where it ends."""
-    plan = Resumable("etag", '"v1"', "", 0, None, None)
-    assert "without a length" in str(plan.fit(answer(200, etag='"v1"'), 7))
+        WatchedBody.__new__(WatchedBody).anything  # noqa: B018

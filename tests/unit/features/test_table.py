@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -59,6 +60,13 @@ def test_an_option_of_one_that_is_gone_is_refused(
         send(scripted(200, **{option: value}))
 
 
+def test_a_strategy_by_hand_needs_no_feature_of_the_adapter(delete: Callable[[str], None]) -> None:
+    """It is made without those that take part in sending alone."""
+    for name in ("resume", "renewal", "addresses"):
+        delete(f"features.{name}")
+    assert StandardRetryStrategy().acquire_initial_retry_token().retry_count == 0
+
+
 def test_what_a_feature_needs_and_lacks_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the feature's own absence is passed over."""
     monkeypatch.delitem(sys.modules, "requests_smithy_retry.smithy.aws")
@@ -67,28 +75,16 @@ def test_what_a_feature_needs_and_lacks_is_not_hidden(monkeypatch: pytest.Monkey
         found("..smithy.aws")
 
 
-def test_a_strategy_by_hand_needs_no_feature_of_the_adapter(delete: Callable[[str], None]) -> None:
-    """It is made without those that take part in sending alone."""
-    for name in ("resume", "renewal", "addresses"):
-        delete(f"features.{name}")
-    assert StandardRetryStrategy().acquire_initial_retry_token().retry_count == 0
-
-
 NOBODY: Any = None
 
 
-@pytest.mark.parametrize("name", HOOKS)
-def test_a_hook_that_is_not_overridden_is_not_called(name: str) -> None:
-    """It costs nothing."""
-    assert () == hooked([Feature()], name)
-
-
 def test_a_feature_adds_nothing_of_itself() -> None:
-    """No classifier, no hint, no gate, no mend."""
+    """No classifier, no hint, no gate, no mend; a hook that it does not override is not called, so it costs nothing."""
     feature = Feature()
     said = feature.hint(NOBODY), feature.gate(NOBODY, NOBODY), feature.remedy(NOBODY)
     assert ((), (None, None, None)) == (feature.classifiers(NOBODY), said)
     assert 3.0 == feature.wait(NOBODY, 3.0, 0.0, "")
+    assert {()} == {hooked([feature], name) for name in HOOKS}
 
 
 class Hears(Feature):
@@ -114,32 +110,23 @@ def test_the_fields_that_features_hear_of_are_those_of_all(features: list[Featur
     assert expected == heard_by(features, "received")
 
 
-class Part:
-    """Kept of a scope."""
-
-    def forget(self, now: float) -> None: ...
-
-
-ETAG = Reply(200, {"ETag": "1"})
-
-
 @pytest.mark.parametrize(
-    ("hears", "reply", "options", "kept", "is_told"),
+    ("hears", "headers", "options", "kept", "is_told"),
     [
-        ({"etag"}, Reply(200), None, {}, False),
-        ({"etag"}, ETAG, None, {}, True),
-        ({"e"}, ETAG, None, {}, False),
-        (None, Reply(200), None, {}, True),
-        ({"etag"}, Reply(200), {"max_attempts": 2}, {}, True),
-        ({"etag"}, Reply(200), None, {"part": Part()}, True),
+        ({"etag"}, {}, {}, {}, False),
+        ({"etag"}, {"ETag": "1"}, {}, {}, True),
+        ({"e"}, {"ETag": "1"}, {}, {}, False),
+        (None, {}, {}, {}, True),
+        ({"etag"}, {}, {"max_attempts": 2}, {}, True),
+        ({"etag"}, {}, {}, {"part": SimpleNamespace(forget=print)}, True),
     ],
 )
 def test_features_are_told_of_responses_that_may_concern_them(
-    hears: Any, reply: Reply, options: Any, kept: dict[str, Any], is_told: bool
+    hears: Any, headers: dict[str, str], options: Any, kept: dict[str, Any], is_told: bool
 ) -> None:
     """Of those with a field that one hears of, in a block of options, and where something is kept of the scope."""
     told: list[Any] = []
-    with FaultServer([reply]) as server, requests.Session() as client:
+    with FaultServer([Reply(200, headers)]) as server, requests.Session() as client:
         adapter = mount(client).get_adapter(server.url)
         adapter.plan = adapter.plan._replace(received=(lambda *of: told.append(of),), hears=hears)
         adapter.plan.scopes.get(adapter.scope_of(requests.Request("GET", server.url).prepare())).parts.update(kept)

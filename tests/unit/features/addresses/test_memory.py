@@ -97,22 +97,26 @@ def test_one_connection_finds_out_whether_an_address_is_well() -> None:
 
 
 def test_a_success_clears_an_address() -> None:
-    """The next failure is a first one."""
+    """The next failure is a first one; a success of an unknown address or origin is no news."""
     it = Failing()
     it.fail("AB")
-    it.memory.succeeded(HERE, "A")
-    it.memory.succeeded(HERE, "unknown")
-    it.memory.succeeded("unknown", "A")
+    for origin, address in ((HERE, "A"), (HERE, "unknown"), ("unknown", "A")):
+        it.memory.succeeded(origin, address)
     assert [False, True] == [it.memory.is_known(HERE, address) for address in "AB"]
     it.memory.succeeded(HERE, "B")
     assert () == it.memory.snapshot()
 
 
-def test_old_failures_are_forgotten() -> None:
-    """Five minutes after its period, a failure counts no more."""
+def test_a_snapshot_tells_what_failed_and_old_failures_are_forgotten() -> None:
+    """It has the last failure, the time left and the period; five minutes after that, a failure counts no more."""
     it = Failing()
     it.fail("A")
-    it.clock.advance(331)
+    it.clock.advance(10)
+    it.fail("b")
+    it.clock.advance(25)
+    expected = (AddressFault(HERE, "A", "reset", 0.0, 30.0), AddressFault(HERE, "B", "503", 5.0, 30.0))
+    assert expected == it.memory.snapshot()
+    it.clock.advance(306)
     assert () == it.memory.snapshot()
     it.fail("A")
     it.clock.advance(29)
@@ -128,17 +132,6 @@ def test_the_memory_is_bounded() -> None:
     for number in range(MOST_ADDRESSES + 5):
         memory.failed(HERE, f"{number}", "reset")
     assert [False, True] == [memory.is_known(HERE, address) for address in ("4", "5")]
-
-
-def test_a_snapshot_tells_what_failed() -> None:
-    """A snapshot has the origin, the address, the last failure, the time left and the period."""
-    it = Failing()
-    it.fail("A")
-    it.clock.advance(10)
-    it.fail("b")
-    it.clock.advance(25)
-    expected = (AddressFault(HERE, "A", "reset", 0.0, 30.0), AddressFault(HERE, "B", "503", 5.0, 30.0))
-    assert expected == it.memory.snapshot()
 
 
 @pytest.mark.parametrize(
@@ -175,15 +168,14 @@ def test_whatever_happens_no_address_is_shut_out(story: list[Any], tried: set[st
     """Every address stays in the order, one at least is not avoided, and no period is longer than allowed."""
     clock = FakeClock()
     memory, pairs = AddressMemory(clock), {(HERE, name) for name in tried}
+    does = {
+        "fail": lambda name, answers: memory.failed(HERE, name, "why", answers=answers),
+        "succeed": lambda name, _: memory.succeeded(HERE, name),
+        "probe": lambda name, _: memory.begin_probe(HERE, name),
+        "wait": lambda seconds, _: clock.advance(seconds),
+    }
     for what, value, answers in story:
-        if what == "fail":
-            memory.failed(HERE, value, "why", answers=answers)
-        elif what == "succeed":
-            memory.succeeded(HERE, value)
-        elif what == "probe":
-            memory.begin_probe(HERE, value)
-        else:
-            clock.advance(value)
+        does[what](value, answers)
         order = memory.in_order(HERE, ABCD, pairs)
         assert sorted(order) == list(ABCD)
         assert not memory.is_avoided(HERE, order[0], ABCD, pairs)

@@ -23,9 +23,16 @@ PROGRAMS = [name for name in ("redis-server", "valkey-server") if shutil.which(n
 def need_server() -> None:
     """Skip the test where there is no server and no way to install one."""
     if shutil.which(PROGRAMS[0]) is None and subprocess.run([str(INSTALL)], capture_output=True).returncode:
-        pytest.skip(
-            "no redis-server or valkey-server is on the PATH, and install_redis.sh beside this file installed none"
-        )
+        pytest.skip("neither redis-server nor valkey-server is on the PATH, and install_redis.sh installed none")
+
+
+def becomes(condition: Callable[[], object]) -> bool:
+    """Return True if a condition comes true within a minute."""
+    for _ in range(6000):
+        if condition():
+            return True
+        SYSTEM_CLOCK.sleep(0.01)
+    return False
 
 
 def free_port(distance: int = 0) -> int:

@@ -8,7 +8,6 @@ import pickle
 import re
 import threading
 import uuid
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -19,7 +18,7 @@ from hypothesis import strategies as st
 from requests_smithy_retry import RetryQuota, SystemClock, TokenBucket, TokenBucketSnapshot
 from requests_smithy_retry.features.redis import SCRIPT, RedisQuota, RedisTokenBucket
 
-from .servers import RedisCluster, RedisServer
+from .servers import RedisCluster, RedisServer, becomes
 
 redis = pytest.importorskip("redis")
 
@@ -32,28 +31,6 @@ KEY = "requests-smithy-retry:{scope}"
 
 def bucket_on(url: str, name: str = "scope", **options: Any) -> RedisTokenBucket:
     return RedisQuota(url, **options)(name)
-
-
-def level(server: RedisServer) -> float | None:
-    """The level that the server keeps."""
-    text = server.command("GET", KEY)
-    return None if text is None else float(text)
-
-
-def becomes(condition: Callable[[], object]) -> bool:
-    """Return True if a condition comes true within a minute."""
-    end = SystemClock().now() + 60
-    while not condition():
-        if SystemClock().now() > end:
-            return False
-        SystemClock().sleep(0.01)
-    return True
-
-
-@pytest.fixture
-def _asks_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server that failed is asked again at once."""
-    monkeypatch.setattr("requests_smithy_retry.features.redis.PAUSE", 0.02)
 
 
 class TestTheScript:
@@ -138,9 +115,11 @@ class TestFailures:
         place = f"redis://127.0.0.1:{own_redis_server.port}/0"
         assert re.search(rf"at {place} does not answer \(\w+\): a bucket of this process stands in", caplog.text)
 
-    @pytest.mark.usefixtures("_asks_soon")
-    def test_kill_during_load_and_a_new_server(self, own_redis_server: RedisServer) -> None:
+    def test_kill_during_load_and_a_new_server(
+        self, own_redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """The server dies under eight threads: no call raises, and a new server is found by itself."""
+        monkeypatch.setattr("requests_smithy_retry.features.redis.PAUSE", 0.02)
         bucket = bucket_on(own_redis_server.url(), capacity=1e9)
         stop = threading.Event()
 

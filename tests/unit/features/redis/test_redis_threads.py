@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from requests_smithy_retry import SystemClock
 from requests_smithy_retry.features.redis import PAUSE, Ask, RedisQuota, RedisTokenBucket
 from requests_smithy_retry.testing import FakeClock
 
-from .servers import Dictionary
+from .servers import Dictionary, becomes
 
 pytestmark = pytest.mark.real_time
 
@@ -47,15 +46,6 @@ def held(client: Dictionary) -> Iterator[threading.Event]:
 
 def fail() -> None:
     raise ConnectionError("redis://:hunter2@host")
-
-
-def becomes(condition: Callable[[], object]) -> bool:
-    """Return True if a condition comes true within a minute."""
-    for _ in range(6000):
-        if condition():
-            return True
-        SystemClock().sleep(0.01)
-    return False
 
 
 def test_what_many_threads_ask_goes_out_together(
