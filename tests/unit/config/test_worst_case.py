@@ -35,9 +35,6 @@ UNHINTED = Urllib3Rules(heeds_hints=False, backoff_jitter=1.0)
 JITTERED = {"rules": Urllib3Rules(backoff_jitter=2.0)}
 
 
-FROM_9 = ExponentialRetryBackoffStrategy(backoff_scale_value=9, max_backoff=10)
-
-
 class Longer(ExponentialRetryBackoffStrategy):
     """A backoff of one's own, which may be longer than the one that it is based on."""
 
@@ -47,85 +44,82 @@ def sees_nothing(outcome):
     """Have no opinion."""
 
 
-def of_one_operation(config):
-    """The worst case without the bound of all operations together."""
-    return replace(config.worst_case(), in_vain=None)
+FROM_9 = ExponentialRetryBackoffStrategy(backoff_scale_value=9, max_backoff=10)
+NO_HINT = {"max_retry_after": 0}
+LASTING = {"operation_attempt_timeout": 10}
 
 
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"quota": 500}, WorstCase(3, 3.0, 240.0, None)),
-        ({"pacing": "announced"}, WorstCase(3, 3.0, 360.0, None)),
-        ({"on_unauthorized": len, "operation_attempt_timeout": 10}, WorstCase(4, 3.0, 240.0, 280.0)),
-        ({"pacing": "announced", "max_attempts": 1, "max_retry_after": 7}, WorstCase(1, 0, 7, None)),
-        ({"pacing": "announced", "rules": UNHINTED}, WorstCase(3, 5.0, 5.0, None)),
-        ({"pacing": "announced", "quota": WAITING}, WorstCase(3, None, None, None)),
-        ({"patience": 7}, WorstCase(None, 54.0, 54.0, None)),
-        ({"patience": 7, "max_attempts": 3}, WorstCase(3, 17.0, 17.0, None)),
-        ({"patience": 7, "max_attempts": 3, "operation_attempt_timeout": 10}, WorstCase(3, 17.0, 17.0, 47.0)),
-        ({"patience": 7, "operation_timeout": 100}, WorstCase(None, 54.0, 54.0, 100)),
-        ({"patience": 7, "operation_timeout": 30}, WorstCase(None, 30, 30, 30)),
-        ({"patience": 7, "max_attempts": 3, "classifiers": (sees_nothing,)}, WorstCase(3, 17.0, 254.0, None)),
-        ({"patience": 7, "mode": "adaptive"}, WorstCase(None, None, None, None)),
-        ({"quota": "payoff", "operation_attempt_timeout": 10}, WorstCase(None, 50.0, 370.0, None)),
-        ({"quota": "payoff", "max_attempts": 2, "operation_attempt_timeout": 10}, WorstCase(2, 11.0, 130.0, 150.0)),
-        ({"operation_attempt_timeout": 10}, WorstCase(3, 3.0, 240.0, 270.0)),
-        ({"quota": None}, WorstCase(3, 3.0, 240.0, None)),
-        ({"retry_spec": "2.1"}, WorstCase(3, 3.0, 240.0, None)),
-        ({"max_attempts": 1}, WorstCase(1, 0, 0, None)),
-        ({"enabled": False}, WorstCase(1, 0.0, 0.0, None)),
-        ({"max_attempts": 7, "max_retry_after": 0}, WorstCase(7, 1 + 2 + 4 + 8 + 16 + 20, 51 + 6 * 5, None)),
-        ({"operation_timeout": 30}, WorstCase(3, 3.0, 30, 30)),
-        ({"operation_attempt_timeout": 10, "max_retry_after": 0}, WorstCase(3, 3.0, 13.0, 43.0)),
-        ({"operation_attempt_timeout": 10, "operation_timeout": 20}, WorstCase(3, 3.0, 20, 20)),
-        ({"max_backoff": 0, "max_retry_after": 0}, WorstCase(3, 0, 10.0, None)),
-        (NO_BACKOFF, WorstCase(3, 0, 10.0, None)),
-        ({"backoff": 0, "max_retry_after": 0}, WorstCase(3, 0, 10.0, None)),
-        ({"backoff": 30, "max_retry_after": 0}, WorstCase(3, 60, 60 + 2 * 5, None)),
-        ({"backoff": FROM_9, "max_retry_after": 0}, WorstCase(3, 9 + 10, 19 + 2 * 5, None)),
-        ({"backoff": Longer()}, WorstCase(3, None, None, None)),
-        ({"backoff": max}, WorstCase(3, None, None, None)),
-        ({"backoff": max, "operation_timeout": 30}, WorstCase(3, 30, 30, 30)),
-        ({"backoff_base": 4, "max_retry_after": 0}, WorstCase(3, 4 + 8, 12 + 2 * 5, None)),
-        ({"backoff_base": 9, "max_backoff": 10, "max_retry_after": 0}, WorstCase(3, 19, 19 + 2 * 5, None)),
-        ({"backoff_base": 20, "max_attempts": 2, "max_retry_after": 0}, WorstCase(2, 20, 25, None)),
-        ({"quota": WAITING}, WorstCase(3, None, None, None)),
-        ({"quota": WAITING, "operation_attempt_timeout": 10}, WorstCase(3, None, None, None)),
-        ({"quota": lambda _: TokenBucket(5)}, WorstCase(3, None, None, None)),
-        ({"quota": TokenBucket(5)}, WorstCase(3, 3.0, 240.0, None)),
-        ({"quota": WAITING, "operation_timeout": 9}, WorstCase(3, 9, 9, 9)),
-        ({"mode": "adaptive"}, WorstCase(3, None, None, None)),
-        ({"rules": Urllib3Rules()}, WorstCase(3, 3.0, 240.0, None)),
-        ({"rules": Urllib3Rules(heeds_hints=False, backoff_jitter=1.0)}, WorstCase(3, 5.0, 5.0, None)),
-        ({**NO_BACKOFF, **JITTERED}, WorstCase(3, 2 * 2.0, 2 * 7.0, None)),
-        ({**NO_BACKOFF, **JITTERED, "max_backoff": 1.5}, WorstCase(3, 2 * 1.5, 2 * 6.5, None)),
-        ({"max_backoff": 2.5, **JITTERED, "max_retry_after": 0}, WorstCase(3, 2 * 2.5, 2 * 7.5, None)),
-    ],
-)
-def test_the_worst_case(options, expected):
-    """Attempts, backoff, sleep and wall time come from the options by arithmetic; None where nothing bounds them."""
-    says_quota = {"quota", "patience"} & options.keys()
-    config = config_of(**({} if says_quota else {"quota": 500}), **{"pacing": "off", **options})
-    assert expected == of_one_operation(config)
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({}, WorstCase(None, 50.0, 490.0, None)),
-        ({"mode": "adaptive"}, WorstCase(None, None, None, None)),
-        ({"operation_timeout": 30}, WorstCase(None, 30, 30, 30)),
-        ({"on_unauthorized": len, "patience": 0}, WorstCase(4, 3.0, 3.0, None)),
-        ({"patience": 0}, WorstCase(3, 3.0, 3.0, None)),
-        ({"max_attempts": 5}, WorstCase(5, 25.0, 610.0, None)),
-        ({"max_attempts": 1}, WorstCase(1, 0, 120.0, None)),
-        ({"enabled": False}, WorstCase(1, 0.0, 0.0, None)),
+        ({}, (None, 50.0, 490.0, None)),
+        ({"mode": "adaptive"}, (None, None, None, None)),
+        ({"operation_timeout": 30}, (None, 30, 30, 30)),
+        ({"on_unauthorized": len, "patience": 0}, (4, 3.0, 3.0, None)),
+        ({"patience": 0}, (3, 3.0, 3.0, None)),
+        ({"max_attempts": 5}, (5, 25.0, 610.0, None)),
+        ({"max_attempts": 1}, (1, 0, 120.0, None)),
+        ({"enabled": False}, (1, 0.0, 0.0, None)),
+        ({"quota": 500}, (3, 3.0, 360.0, None)),
+        ({"quota": 500, "max_attempts": 1, "max_retry_after": 7}, (1, 0, 7, None)),
+        ({"quota": 500, "rules": UNHINTED}, (3, 5.0, 5.0, None)),
+        ({"quota": WAITING}, (3, None, None, None)),
     ],
 )
 def test_the_worst_case_of_the_default(options, expected):
     """A service that is down is asked while there is patience; a given number, or time, bounds the attempts."""
-    assert expected == of_one_operation(RetryConfig(**options))
+    assert WorstCase(*expected) == replace(config_of(**options).worst_case(), in_vain=None)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"quota": 500}, (3, 3.0, 240.0, None)),
+        ({"on_unauthorized": len, **LASTING}, (4, 3.0, 240.0, 280.0)),
+        ({"patience": 7}, (None, 54.0, 54.0, None)),
+        ({"patience": 7, "max_attempts": 3}, (3, 17.0, 17.0, None)),
+        ({"patience": 7, "max_attempts": 3, **LASTING}, (3, 17.0, 17.0, 47.0)),
+        ({"patience": 7, "operation_timeout": 100}, (None, 54.0, 54.0, 100)),
+        ({"patience": 7, "operation_timeout": 30}, (None, 30, 30, 30)),
+        ({"patience": 7, "max_attempts": 3, "classifiers": (sees_nothing,)}, (3, 17.0, 254.0, None)),
+        ({"patience": 7, "mode": "adaptive"}, (None, None, None, None)),
+        ({"quota": "payoff", **LASTING}, (None, 50.0, 370.0, None)),
+        ({"quota": "payoff", "max_attempts": 2, **LASTING}, (2, 11.0, 130.0, 150.0)),
+        (LASTING, (3, 3.0, 240.0, 270.0)),
+        ({"quota": None}, (3, 3.0, 240.0, None)),
+        ({"retry_spec": "2.1"}, (3, 3.0, 240.0, None)),
+        ({"max_attempts": 1}, (1, 0, 0, None)),
+        ({"enabled": False}, (1, 0.0, 0.0, None)),
+        ({"max_attempts": 7, **NO_HINT}, (7, 1 + 2 + 4 + 8 + 16 + 20, 51 + 6 * 5, None)),
+        ({"operation_timeout": 30}, (3, 3.0, 30, 30)),
+        ({**LASTING, **NO_HINT}, (3, 3.0, 13.0, 43.0)),
+        ({**LASTING, "operation_timeout": 20}, (3, 3.0, 20, 20)),
+        ({"max_backoff": 0, **NO_HINT}, (3, 0, 10.0, None)),
+        (NO_BACKOFF, (3, 0, 10.0, None)),
+        ({"backoff": 0, **NO_HINT}, (3, 0, 10.0, None)),
+        ({"backoff": 30, **NO_HINT}, (3, 60, 60 + 2 * 5, None)),
+        ({"backoff": FROM_9, **NO_HINT}, (3, 9 + 10, 19 + 2 * 5, None)),
+        *(({"backoff": unknown}, (3, None, None, None)) for unknown in (Longer(), max)),
+        ({"backoff": max, "operation_timeout": 30}, (3, 30, 30, 30)),
+        ({"backoff_base": 4, **NO_HINT}, (3, 4 + 8, 12 + 2 * 5, None)),
+        ({"backoff_base": 9, "max_backoff": 10, **NO_HINT}, (3, 19, 19 + 2 * 5, None)),
+        ({"backoff_base": 20, "max_attempts": 2, **NO_HINT}, (2, 20, 25, None)),
+        *(({"quota": WAITING, **more}, (3, None, None, None)) for more in ({}, LASTING)),
+        ({"quota": lambda _: TokenBucket(5)}, (3, None, None, None)),
+        ({"quota": TokenBucket(5)}, (3, 3.0, 240.0, None)),
+        ({"quota": WAITING, "operation_timeout": 9}, (3, 9, 9, 9)),
+        ({"mode": "adaptive"}, (3, None, None, None)),
+        ({"rules": Urllib3Rules()}, (3, 3.0, 240.0, None)),
+        ({"rules": UNHINTED}, (3, 5.0, 5.0, None)),
+        ({**NO_BACKOFF, **JITTERED}, (3, 2 * 2.0, 2 * 7.0, None)),
+        ({**NO_BACKOFF, **JITTERED, "max_backoff": 1.5}, (3, 2 * 1.5, 2 * 6.5, None)),
+        ({"max_backoff": 2.5, **JITTERED, **NO_HINT}, (3, 2 * 2.5, 2 * 7.5, None)),
+    ],
+)
+def test_the_worst_case_without_pacing(options, expected):
+    """Attempts, backoff, sleep and wall time come from the options by arithmetic; None where nothing bounds them."""
+    quota = {} if {"quota", "patience"} & options.keys() else {"quota": 500}
+    assert WorstCase(*expected) == replace(config_of(**quota, pacing="off", **options).worst_case(), in_vain=None)
 
 
 SECONDS = st.sampled_from([0, 0.1, 1, 3.5, 8, 40])
@@ -178,14 +172,9 @@ NO_MATTER = {
 """The options that change whether there is a retry, or nothing about time: the bound has to hold whatever they say."""
 
 POLICIES = st.fixed_dictionaries({}, optional=MATTERING)
+WAITS = st.sampled_from(["", "", "Retry-After", "x-amz-retry-after"])
 FAILURES = st.lists(
-    st.tuples(
-        st.sampled_from([503, 429]),
-        st.sampled_from(["", "", "Retry-After", "x-amz-retry-after"]),
-        st.sampled_from([0.0, 0.0, 1.0, 50.0]),
-    ),
-    min_size=20,
-    max_size=20,
+    st.tuples(st.sampled_from([503, 429]), WAITS, st.sampled_from([0.0, 0.0, 1.0, 50.0])), min_size=20, max_size=20
 )
 
 
@@ -229,13 +218,9 @@ def within(most, actual):
     return most is None or actual <= most * (1 + 1e-9) + 1e-6
 
 
-NO_WAIT = {
-    "backoff": 0,
-    "max_retry_after": 0,
-    "rules": None,
-    "max_attempts": 8,
-}
+NO_WAIT = {"backoff": 0, "max_retry_after": 0, "rules": None, "max_attempts": 8}
 UNHEEDED = {**NO_WAIT, "max_retry_after": 40, "rules": Urllib3Rules(heeds_hints=False)}
+JITTER = {**NO_WAIT, "backoff": None, "backoff_base": 0, "max_backoff": 40, "rules": Urllib3Rules(backoff_jitter=1.0)}
 FOCUSES = {
     "anything": {},
     "a classifier asks": {**UNHEEDED, "classifiers": (asks_for_more,)},
@@ -243,13 +228,7 @@ FOCUSES = {
     "permits": {**NO_WAIT, "mode": "adaptive"},
     "an empty quota": {**NO_WAIT, "mode": "standard", "quota": WAITING},
     "a service that is down": {**NO_WAIT, "mode": "standard", "patience": 7, "max_attempts": None},
-    "jitter alone": {
-        **NO_WAIT,
-        "backoff": None,
-        "backoff_base": 0,
-        "max_backoff": 40,
-        "rules": Urllib3Rules(backoff_jitter=1.0),
-    },
+    "jitter alone": JITTER,
 }
 """Options that make one part of the bound weigh more than all others."""
 
@@ -281,10 +260,7 @@ def allowed(options):
     return config_of(trust_env=False, **{**options, **quota})
 
 
-REACHABLE = {
-    "pacing",
-    *("mode", "operation_timeout", "quota", "patience", "classifiers"),
-}
+REACHABLE = {"pacing", "mode", "operation_timeout", "quota", "patience", "classifiers"}
 """Not drawn here: what ends an operation earlier, or makes it wait for others."""
 
 
@@ -308,16 +284,11 @@ def test_the_worst_server_comes_to_just_that(options):
 def worst_of(config, headers, lasting):
     """An operation that is throttled each time, with the header that makes the next wait the longest."""
     failures = []
-    attempts = config.max_attempts or 3
-    for retry in range(1, attempts + 1):
+    for _ in range(1, config.max_attempts or 3):
         made = [[*failures, (429, header, lasting)] for header in headers]
-        if retry < attempts:
-            stop = [(400, "", 0.0)]
-            slept = [Server(config, [*script, *stop], 1 - 2**-53).operate()[1] for script in made]
-            failures = made[slept.index(max(slept))]
-        else:
-            failures = made[0]
-    return Server(config, failures, 1 - 2**-53).operate()
+        slept = [Server(config, [*script, (400, "", 0.0)], 1 - 2**-53).operate()[1] for script in made]
+        failures = made[slept.index(max(slept))]
+    return Server(config, [*failures, (429, headers[0], lasting)], 1 - 2**-53).operate()
 
 
 SHARED = "redis://127.0.0.1:1"

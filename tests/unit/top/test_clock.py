@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
@@ -34,36 +34,31 @@ class Machine:
         self.epoch += seconds
 
 
-def test_a_sleep_of_the_machine_is_time_that_passes() -> None:
-    """By the wall clock, where the other one stood still; as often as it happens."""
-    machine = Machine()
-    began = machine.clock()
-    for _ in range(3):
-        machine.run(10)
-        machine.sleep(8 * 3600)
-    assert 3 * (10 + 8 * 3600) == machine.clock() - began
+HOUR = 3600.0
 
 
 @pytest.mark.parametrize(
-    ("step", "passed"), [(-86_400.0, 7), (-3600.0, 7), (-1.0, 7), (0.5, 7), (LEAP, 7), (3600.0, 3607)]
+    ("story", "passed"),
+    [
+        (["run 10", "sleep 28800"] * 3, 3 * (10 + 8 * HOUR)),
+        *(([f"set {step}", "run 7"], 7) for step in (-24 * HOUR, -HOUR, -1, 0.5, LEAP)),
+        (["set 3600", "run 7"], HOUR + 7),  # that cannot be told from a sleep
+        (["set -3600", "look", "sleep 28800"], 7 * HOUR),
+    ],
+    ids=str,
 )
-def test_a_wall_clock_that_is_set_back_or_corrected_changes_nothing(step: float, passed: float) -> None:
-    """Time goes on as the standing clock does. One that is set forward cannot be told from a sleep: time has passed."""
+def test_a_sleep_of_the_machine_is_time_that_passes(story: list[str], passed: float) -> None:
+    """As often as it happens, and by the wall clock, which changes nothing where it is set back or corrected."""
     machine = Machine()
     began = machine.clock()
-    machine.epoch += step
-    machine.run(7)
+    for what, _, seconds in (step.partition(" ") for step in story):
+        if what == "run":
+            machine.run(float(seconds))
+        elif what == "look":
+            machine.clock()
+        else:
+            machine.epoch += float(seconds)
     assert passed == machine.clock() - began
-
-
-def test_after_a_clock_was_set_back_the_rest_of_a_sleep_is_seen() -> None:
-    """An hour back and then eight hours of sleep are seven."""
-    machine = Machine()
-    began = machine.clock()
-    machine.epoch -= 3600
-    machine.clock()
-    machine.sleep(8 * 3600)
-    assert 7 * 3600 == machine.clock() - began
 
 
 @given(st.lists(st.tuples(st.floats(0, 1e5), st.floats(-1e6, 1e6)), max_size=30))
@@ -103,13 +98,8 @@ def test_threads_see_one_sleep_once() -> None:
     machine = Machine()
     began = machine.clock()
     machine.sleep(1000)
-    seen: list[float] = []
-    threads = [threading.Thread(target=lambda: seen.append(machine.clock() - began)) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [1000.0] * 8 == seen
+    with ThreadPoolExecutor(8) as pool:
+        assert [1000.0] * 8 == list(pool.map(lambda _: machine.clock() - began, range(8)))
 
 
 def test_the_kernels_clock_is_taken_where_there_is_one() -> None:
@@ -118,11 +108,6 @@ def test_the_kernels_clock_is_taken_where_there_is_one() -> None:
     assert isinstance(running_on(-12345), RunningOn)
     known = time.CLOCK_MONOTONIC if hasattr(time, "CLOCK_MONOTONIC") else None
     assert known is None or abs(running_on(known)() - time.monotonic()) < 60
-
-
-def test_the_systems_clock_goes_on() -> None:
-    """Two looks are in order."""
-    assert SystemClock().now() <= SystemClock().now()
 
 
 def test_a_long_sleep_looks_at_the_clock_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,11 +144,8 @@ def test_a_closed_lid_loses_no_post(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first POST after a sleep of the machine goes over a new connection: a NAT has forgotten the old one."""
     slept, now, nat = [0.0], SystemClock.now, Forget()
     monkeypatch.setattr(SystemClock, "now", staticmethod(lambda: now() + sum(slept)))
-    with (
-        FaultServer(tls=tls_contexts()[0]) as server,
-        FaultProxy(nat) as proxy,
-        session_with(RetryAdapter()) as client,
-    ):
+    server, proxy = FaultServer(tls=tls_contexts()[0]), FaultProxy(nat)
+    with server, proxy, session_with(RetryAdapter()) as client:
         how: Any = {"proxies": {"https": proxy.url}, "verify": False, "timeout": 60}
         for gap in (60.0, 3600.0, 36_000.0):
             assert client.post(server.url, data=b"x", **how).ok
@@ -182,40 +164,16 @@ def test_a_closed_lid_ends_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     assert -3540 == deadline.left()
 
 
-def test_what_is_left_goes_down_with_the_clock() -> None:
-    """The time that is left goes down with the clock, and is negative once the moment has passed."""
-    clock = FakeClock()
-    deadline = after(10, clock)
-    assert deadline is not None
-    clock.sleep(12)
-    assert deadline.left() == -2
-
-
-def test_by_default_it_is_on_the_systems_clock() -> None:
-    """A moment by itself is one of the clock that the program runs on."""
+def test_a_deadline_is_a_moment_on_a_clock() -> None:
+    """What is left of it, negative once it has passed, is the same on each; the earliest counts, and None is none."""
+    here, there = FakeClock(), FakeClock()
+    there.sleep(1000)
+    near, far = Deadline(there.now() + 1, there), after(5, here)
+    assert far is not None
+    assert (far, Deadline(there.now() + 5, there)) == (far.on(here), far.on(there))
+    assert [near] * 4 == [earliest(*pair) for pair in ((far, near), (near, far), (None, near), (near, None))]
+    assert [None, None] == [after(None), earliest(None, None)]
+    here.sleep(7)
+    assert -2 == far.left()
     assert Deadline(5) == Deadline(5, SYSTEM_CLOCK)
     assert 9 < after(10).left() <= 10
-
-
-def test_no_bound_is_no_deadline() -> None:
-    """None stands for no deadline."""
-    assert after(None) is None
-    assert earliest(None, None) is None
-
-
-def test_the_earliest_counts() -> None:
-    """Deadlines on different clocks are compared by the time that is left."""
-    here, there = FakeClock(), FakeClock()
-    there.sleep(1000)
-    near, far = Deadline(there.now() + 1, there), Deadline(here.now() + 5, here)
-    assert [near, near] == [earliest(far, near), earliest(near, far)]
-    assert [near, near] == [earliest(None, near), earliest(near, None)]
-
-
-def test_the_same_moment_on_another_clock() -> None:
-    """A deadline on another clock has as much time left."""
-    here, there = FakeClock(), FakeClock()
-    there.sleep(1000)
-    deadline = Deadline(here.now() + 5, here)
-    assert deadline.on(here) is deadline
-    assert deadline.on(there) == Deadline(there.now() + 5, there)
