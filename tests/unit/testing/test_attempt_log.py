@@ -37,22 +37,12 @@ def test_a_wrong_expectation_tells_the_story(method: str, expected: tuple[float,
 
 
 def test_switched_off_attempts_are_logged_too() -> None:
-    """An adapter that is switched off keeps no record, and yet its one attempt is there."""
+    """An adapter that is switched off keeps no record, and yet its one attempt is there; an empty log says so."""
     with watched_attempts() as log, retries_disabled():
         send(scripted(503))
         with pytest.raises(requests.exceptions.ReadTimeout):
             send(scripted(read_timeout()))
     log.assert_endings(503, "ReadTimeout")
     assert "retries are switched off" in log.explain()
-
-
-def test_an_empty_log_says_so() -> None:
-    """Where no adapter of ours was used, the error says that."""
     with pytest.raises(AssertionError, match="no operation was made"):
         AttemptLog().assert_endings(200)
-
-
-def test_the_end_of_a_script_is_told_by_its_number() -> None:
-    """A transport without sockets has no answer that its script does not have."""
-    with pytest.raises(AssertionError, match="attempt 2 was not in the script"):
-        send(scripted(503, quota=None))

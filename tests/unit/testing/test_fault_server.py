@@ -20,15 +20,7 @@ from requests_smithy_retry.testing import (
     ResetAfterRequest,
     refusing_port,
 )
-from tests.faults.oracle import (
-    GET,
-    POST,
-    connect,
-    exchange,
-    fetch,
-    read_to_end,
-    until,
-)
+from tests.faults.oracle import GET, POST, connect, exchange, fetch, read_to_end, until
 
 pytestmark = pytest.mark.real_time
 
@@ -37,29 +29,14 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n"
 CHUNKED_HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
-def open_files():
-    return set(os.listdir("/proc/self/fd"))
-
-
-def test_a_client_may_ask_to_close():
-    """``Connection: close`` in a request is honoured and repeated in the answer."""
-    with FaultServer() as server:
-        data, end = exchange(server, b"GET / HTTP/1.1\r\nconnection: close\r\n\r\n")
-        assert (True, "fin") == (b"\r\nConnection: close\r\n" in data, end)
-
-
 @pytest.mark.parametrize("framing", ["length", "chunked", "close"])
 @pytest.mark.parametrize("size", [0, 1, 16384, 100_000])
 def test_framings(framing, size):
-    """A body of any size arrives whole in each framing."""
+    """A body of any size arrives whole in each framing; one that does not exist is an error that names these."""
     body = os.urandom(size)
     with FaultServer(Reply(201, {"X-A": "b"}, body, framing)) as server:
         status, headers, received = fetch(server)
     assert (201, "b", body) == (status, headers["X-A"], received)
-
-
-def test_an_unknown_framing_is_refused():
-    """A framing that does not exist is an error that names the allowed ones."""
     with pytest.raises(ValueError, match="framing='chunky': 'length', 'chunked' or 'close' is allowed"):
         Reply(framing="chunky")
 
@@ -86,18 +63,6 @@ def test_faults(fault, answer, end):
         assert b"hello" == server.requests[0].body
 
 
-def test_a_list_is_used_up():
-    """Each step of a list is taken once, in order, and then the default."""
-    with FaultServer([Reply(500), Reply(502)], default=Reply(204)) as server:
-        assert [500, 502, 204, 204] == [fetch(server)[0] for _ in range(4)]
-
-
-def test_a_function_sees_the_request():
-    """A function gets the whole request and returns what to do."""
-    with FaultServer(lambda request: Reply(body=request.body[::-1])) as server:
-        assert b"cba" == fetch(server, "POST", body=b"abc")[2]
-
-
 def test_a_behaviour_of_ones_own():
     """A subclass of Behaviour is given the wire and the request; one without ``act`` is an error."""
 
@@ -112,24 +77,27 @@ def test_a_behaviour_of_ones_own():
 
 
 def test_a_script_can_be_replaced_and_reset():
-    """A new script takes effect at the next request; a reset rewinds it and forgets the records."""
-    with FaultServer([Reply(500)]) as server:
+    """Each step of a list is taken once, and then the default; a new script takes effect at the next request, as a
+    function that sees the request, too; a reset rewinds it and forgets the records.
+    """
+    with FaultServer([Reply(500), Reply(502)], default=Reply(204)) as server:
+        assert [500, 502, 204, 204] == [fetch(server)[0] for _ in range(4)]
         server.script([Reply(501)])
-        assert [501, 200] == [fetch(server)[0] for _ in range(2)]
+        assert [501, 204] == [fetch(server)[0] for _ in range(2)]
         server.reset()
         assert ([], 0) == (server.requests, server.connections)
         assert 501 == fetch(server)[0]
+        server.script(lambda request: Reply(body=request.body[::-1]))
+        assert b"cba" == fetch(server, "POST", body=b"abc")[2]
 
 
 def test_what_is_recorded():
-    """Method, target, headers, body, connection and time of each request are kept."""
-    begin = time.monotonic()
+    """Method, target, headers, body, connection and time of each are kept; ``Connection: close`` is honoured."""
+    begin, head = time.monotonic(), b"POST /p?q=1 HTTP/1.1\r\nX-A: 1\r\nx-a:  2\r\nContent-Length: 3\r\n"
     with FaultServer() as server:
-        exchange(
-            server,
-            b"POST /p?q=1 HTTP/1.1\r\nX-A: 1\r\nx-a:  2\r\nContent-Length: 3\r\nConnection: close\r\n\r\n\0\n\r",
-        )
+        data, end = exchange(server, head + b"connection: close\r\n\r\n\0\n\r")
         (request,) = server.requests
+    assert (True, "fin") == (b"\r\nConnection: close\r\n" in data, end)
     assert ("POST", "/p?q=1", "/p", b"\0\n\r") == (request.method, request.target, request.path, request.body)
     assert (("X-A", "1"), ("x-a", "2")) == request.headers[:2]
     assert ("1", None, 0) == (request.header("x-A"), request.header("nope"), request.connection_id)
@@ -154,12 +122,8 @@ def test_chunked_uploads(cut):
 @pytest.mark.parametrize(
     "sent",
     [
-        b"",
-        b"hello\r\n\r\n",
-        UPLOAD + b"3\r\nabc\r\n",
-        UPLOAD + b"3\r\nabc\r\nzz\r\n\r\n",
-        POST.replace(b"5", b"9"),
-        POST.replace(b"5", b"soon"),
+        *(b"", b"hello\r\n\r\n", POST.replace(b"5", b"9"), POST.replace(b"5", b"soon")),
+        *(UPLOAD + b"3\r\nabc\r\n", UPLOAD + b"3\r\nabc\r\nzz\r\n\r\n"),
     ],
 )
 def test_what_is_no_whole_request_is_not_recorded(sent):
@@ -174,7 +138,7 @@ def test_what_is_no_whole_request_is_not_recorded(sent):
 
 def test_nothing_is_left_after_close():
     """Whatever goes on, a close ends it, and leaves no thread and no file descriptor."""
-    files, threads = open_files(), set(threading.enumerate())
+    files, threads = set(os.listdir("/proc/self/fd")), set(threading.enumerate())
     server = FaultServer([Reply(delay=float("inf")), Drip(interval=60)])
     socks = [connect(server) for _ in range(5)]
     for number, sock in enumerate(socks[:2], 1):
@@ -187,7 +151,7 @@ def test_nothing_is_left_after_close():
     assert set() == set(threading.enumerate()) - threads
     for sock in socks:
         sock.close()
-    assert set() == open_files() - files
+    assert set() == set(os.listdir("/proc/self/fd")) - files
     with pytest.raises(ConnectionRefusedError):
         connect(server)
 

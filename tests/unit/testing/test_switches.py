@@ -27,16 +27,11 @@ def test_switched_off_each_operation_is_one_attempt() -> None:
 
 @pytest.mark.parametrize(("most", "configured", "expected"), [(2, 5, 2), (5, 2, 2), (1, 3, 1), (3, 3, 3)])
 def test_capped_the_smaller_number_holds(most: int, configured: int, expected: int) -> None:
-    """The smaller of the cap and the configured number of attempts holds."""
+    """The smaller of the cap and the number that the adapter, or a block of the code under test, has configured."""
     with cap_attempts(most):
         assert expected == attempts_of(max_attempts=configured)
-
-
-@pytest.mark.parametrize(("asked", "expected"), [(2, 2), (9, 4)])
-def test_the_cap_holds_for_options_of_a_block(asked: int, expected: int) -> None:
-    """retry_options(max_attempts=...) in the code under test is capped as well."""
-    with cap_attempts(4), retry_options(max_attempts=asked):
-        assert expected == attempts_of()
+        with retry_options(max_attempts=configured):
+            assert expected == attempts_of()
 
 
 def test_no_attempt_at_all_is_no_cap() -> None:

@@ -6,6 +6,7 @@ import gc
 import os
 import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -37,19 +38,12 @@ def in_child(check) -> int:
 
 
 def test_every_holder_renews_its_lock_in_the_child_alone():
-    """A holder renews its lock once per fork, in the child alone."""
+    """Once per fork, in the child alone; registration holds no strong reference."""
     holder = Holder()
     renew_lock_after_fork(holder)
-    assert in_child(lambda: holder.renewed == 1) == 0
+    assert in_child(lambda it=holder: it.renewed == 1) == 0
     assert holder.renewed == 0
-
-
-def test_a_holder_is_not_kept_alive():
-    """Registration holds no strong reference."""
-    holder = Holder()
-    renew_lock_after_fork(holder)
-    ref = weakref.ref(holder)
-    del holder
+    ref, holder = weakref.ref(holder), None
     gc.collect()
     assert ref() is None
 
@@ -60,15 +54,14 @@ def spent(bucket, amount):
     return bucket
 
 
+WAITING = TokenBucket(10, refill_rate=1e-300, on_empty="wait")
+
+
 @pytest.mark.parametrize(
     ("holder", "works", "stays"),
     [
         (spent(TokenBucket(10), 3), lambda it: it.acquire(7) and it.available == 0, lambda it: it.available == 7),
-        (
-            spent(TokenBucket(10, refill_rate=1e-300, on_empty="wait"), 3),
-            lambda it: it.acquire(7),
-            lambda it: it.available == 7,
-        ),
+        (spent(WAITING, 3), lambda it: it.acquire(7), lambda it: it.available == 7),
         (spent(PayoffTokenBucket(), 1), lambda it: it.acquire(2), lambda it: it.available == 1),
         (ClientRateLimiter(), lambda it: it.try_acquire() is not it and it.snapshot(), bool),
         (Scopes(lambda name, now: NO_QUOTA), lambda it: it.get("a") is not None, lambda it: it.get("a")),
@@ -84,21 +77,12 @@ def test_what_was_held_works_in_the_child(holder, works, stays):
 
 def test_what_was_being_installed_can_be_installed_in_the_child():
     """Another thread of the parent was at it."""
-    held, done = threading.Event(), threading.Event()
-
-    def hold():
-        with install_module._lock:
-            held.set()
-            done.wait(60)
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    assert held.wait(60)
-    try:
-        assert in_child(lambda: install_module._lock.acquire(blocking=False)) == 0
-    finally:
-        done.set()
-        thread.join()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(install_module._lock.acquire).result()
+        try:
+            assert in_child(lambda: install_module._lock.acquire(blocking=False)) == 0
+        finally:
+            pool.submit(install_module._lock.release).result()
 
 
 @pytest.mark.parametrize(("quota", "left"), [(500, 500), ("payoff", 4)])
@@ -109,16 +93,11 @@ def test_a_strategy_works_in_the_child_whatever_was_held(kind, quota, left):
     bucket = strategy.bucket("a")
     token = strategy.acquire_initial_retry_token(token_scope="a")
     line = getattr(strategy.scopes.get("a").quota, "lock", threading.Lock())
+
+    def check() -> bool:
+        again = strategy.refresh_retry_token_for_retry(token_to_renew=token, error=ConnectionResetError())
+        strategy.record_success(token=again)
+        return bucket.available == left
+
     with strategy.scopes._lock, bucket._lock, line:
-
-        def check() -> bool:
-            error = type(
-                "Broken",
-                (Exception,),
-                {"is_retry_safe": True, "retry_after": None, "is_throttling_error": False, "is_timeout_error": False},
-            )()
-            again = strategy.refresh_retry_token_for_retry(token_to_renew=token, error=error)
-            strategy.record_success(token=again)
-            return bucket.available == left
-
         assert in_child(check) == 0
