@@ -72,16 +72,11 @@ def test_an_old_python_hands_on_to_a_newer_one(dev, tmp_path, monkeypatch, capsy
     assert [[str(tmp_path / "python3.12"), str(ROOT / "dev.py"), "test", "-e", "lint"]] == called
 
 
-def test_venv_is_the_first_way(dev, commands):
-    """Where venv works, nothing else is tried."""
-    seen, _ = commands
+def test_root_adds_what_is_missing_where_venv_does_not_work(dev, commands, monkeypatch):
+    """As root, the distribution's package is added, and venv is tried again; where it works, nothing else is tried."""
+    seen, failing = commands
     dev.make_venv()
     assert [f"{sys.executable} -m venv --clear {dev.VENV}"] == seen
-
-
-def test_root_adds_what_is_missing(dev, commands, monkeypatch):
-    """As root, the distribution's package is added, and venv is tried again."""
-    seen, failing = commands
     failing += ["-m venv", "-m virtualenv"]
     monkeypatch.setattr(os, "geteuid", lambda: 0, raising=False)
     with pytest.raises(SystemExit, match="install python3-venv or virtualenv"):

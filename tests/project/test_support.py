@@ -14,16 +14,19 @@ pytest_plugins = ["pytester"]
 
 
 def test_a_transport_plays_its_script():
-    """Statuses, replies, exceptions and functions are played in order."""
-    transport = ScriptedTransport(script=[503, Reply(200, {"A": "b"}, b"text"), lambda _: 204, ValueError("no")])
+    """Statuses, replies, exceptions and functions are played in order; reading a cut reply raises as requests does."""
+    cut = Reply(200, body=b"half", cut=True)
+    transport = ScriptedTransport(script=[503, Reply(200, {"A": "b"}, b"text"), lambda _: 204, ValueError("no"), cut])
     answers = [send(transport) for _ in range(3)]
     assert [(503, b""), (200, b"text"), (204, b"")] == [(item.status_code, item.content) for item in answers]
     assert "b" == answers[1].headers["a"]
     with pytest.raises(ValueError, match="no"):
         send(transport)
-    with pytest.raises(AssertionError, match="attempt 5 was not in the script"):
+    with pytest.raises(requests.exceptions.ChunkedEncodingError):
+        _ = send(transport).content
+    with pytest.raises(AssertionError, match="attempt 6 was not in the script"):
         send(transport)
-    assert 4 == len(transport.sent)
+    assert 5 == len(transport.sent)
 
 
 def test_a_transport_draws_on_the_body():
@@ -35,14 +38,6 @@ def test_a_transport_draws_on_the_body():
         with pytest.raises(requests.exceptions.ConnectionError):
             transport.send(request)
     assert [None, b"ab"] == [item.body for item in transport.sent]
-
-
-def test_a_cut_body_breaks_off():
-    """Reading a cut reply raises what requests raises for one."""
-    transport = ScriptedTransport(script=[Reply(200, body=b"half", cut=True)])
-    response = send(transport)
-    with pytest.raises(requests.exceptions.ChunkedEncodingError):
-        _ = response.content
 
 
 @pytest.mark.once

@@ -92,14 +92,7 @@ CUT = Try(framing="chunked", fault="end", at=198)
         ),
         Plan(ops=(Op(stream="close", interrupt=(234, "stop")),), options=(("operation_timeout", 0.3),)),
     ],
-    ids=[
-        "changed body",
-        "late look at a body",
-        "rest of a body",
-        "rate limit of a rest",
-        "no permit",
-        "interrupted hand-over",
-    ],
+    ids=["changed body", "late look at a body", "rest of a body", "rate limit of a rest", "no permit", "interrupted"],
 )
 def test_what_was_found_stays_mended(plan) -> None:
     """A body that changed is told as requests does, a look keeps the deadline, a rest is recorded and lets go."""

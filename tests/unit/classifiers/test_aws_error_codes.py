@@ -8,15 +8,9 @@ from typing import Any
 
 import pytest
 
-from requests_smithy_retry import (
-    AwsErrorCodeClassifier,
-    ErrorKind,
-    Outcome,
-    RetryAction,
-    RetryReason,
-    retry_history,
-)
+from requests_smithy_retry import AwsErrorCodeClassifier, ErrorKind, Outcome, RetryAction, RetryReason, retry_history
 from requests_smithy_retry.classifiers.outcome import BODY_PREFIX
+from requests_smithy_retry.smithy import bare_error_code
 from requests_smithy_retry.smithy.aws import THROTTLING_CODES, TRANSIENT_CODES
 from requests_smithy_retry.smithy.error_code import code_in_body, code_of, error_code
 from tests.support import Reply, scripted, send
@@ -36,16 +30,14 @@ BOMB = (
         ("ThrottlingException:http://internal.example.com/coral/v1/", "ThrottlingException"),
         ("com.example#ThrottlingException:http://internal.example.com/#v1", "ThrottlingException"),
         (" SlowDown ", "SlowDown"),
-        ("", None),
-        (":", None),
-        ("#", None),
-        (None, None),
-        (b"SlowDown", None),
+        *((header, None) for header in ("", ":", ":x", "#")),
     ],
 )
-def test_the_header_of_rest_json(header: object, expected: str | None) -> None:
-    """Namespace before ``#`` and URI after ``:`` are stripped."""
+def test_the_header_of_rest_json(header: str, expected: str | None) -> None:
+    """Namespace before ``#`` and URI after ``:`` are stripped; a header that is missing or no text has no code."""
     assert error_code({"x-amzn-errortype": header}, b"") == expected
+    assert bare_error_code(header) == (expected or "")
+    assert error_code({"x-amzn-errortype": header.encode()}, b"") is error_code({"x-amzn-errortype": None}, b"") is None
 
 
 @pytest.mark.parametrize(
@@ -92,15 +84,11 @@ def test_the_code_in_a_body(body: bytes, expected: str | None) -> None:
     assert code_in_body(body) == expected
 
 
-def test_the_header_comes_before_the_body() -> None:
-    """The code in the header counts; without one, the code in the body does."""
+def test_the_header_comes_before_the_body_of_which_64_kib_are_looked_at() -> None:
+    """The code in the body counts without one in the header, and if it is not past them, whatever follows."""
     body = b'{"__type":"InBody"}'
     assert error_code({"x-amzn-errortype": "InHeader"}, body) == "InHeader"
     assert error_code({"x-amzn-errortype": ":"}, body) == error_code({}, body) == "InBody"
-
-
-def test_no_more_than_64_kib_are_looked_at() -> None:
-    """A code past them is not seen, one before them is, whatever follows."""
     filler = b"<!--" + b"x" * BODY_PREFIX + b"-->"
     assert error_code({}, b"<Error>" + filler + b"<Code>SlowDown</Code></Error>") is None
     assert error_code({}, b"<Error><Code>SlowDown</Code>" + filler + b"</Error>") == "SlowDown"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -24,22 +25,36 @@ MODEL = SmithyModel.from_dict(
 )
 
 
+EMPTY = StopReason.QUOTA_EXCEEDED
+
+
 @pytest.mark.parametrize(
-    ("failure", "waited"),
+    ("answer", "options", "blocks", "sleeps", "stop"),
     [
-        (500, 0.05),
-        (429, 1.0),
-        (Reply(503, {"Retry-After": "7"}), 7),
-        (Reply(503, {"x-amz-retry-after": "9000"}), 5.05),
+        (500, {}, [True], [0.05], EMPTY),
+        (429, {}, [True], [1.0], EMPTY),
+        (Reply(503, {"Retry-After": "7"}), {}, [True], [7], EMPTY),
+        (Reply(503, {"x-amz-retry-after": "9000"}), {}, [True], [5.05], EMPTY),
+        # No long poll.
+        (503, {}, [], [], EMPTY),
+        (503, {}, [True, False], [], EMPTY),
+        # The quota was not the cause: a success, a failure that is not retried, no attempts left, a hint too long.
+        (200, {}, [True], [], StopReason.SUCCESS),
+        (404, {}, [True], [], StopReason.NOT_RETRYABLE),
+        (503, {"max_attempts": 1}, [True], [], StopReason.MAX_ATTEMPTS),
+        (Reply(503, {"Retry-After": "500"}), {}, [True], [], StopReason.HINT_TOO_LONG),
     ],
 )
-def test_the_delay_is_waited_before_the_outcome_is_handed_on(failure: Any, waited: float) -> None:
-    """A long poll that finds the quota empty waits out its delay, and then hands over the outcome."""
-    adapter = scripted(failure, quota=0)
-    with retry_options(long_poll=True):
+def test_a_long_poll_that_finds_the_quota_empty_waits(
+    answer: Any, options: Any, blocks: list[bool], sleeps: list[float], stop: StopReason
+) -> None:
+    """It waits out its delay, and then hands over the outcome."""
+    adapter = scripted(answer, quota=0, **options)
+    with ExitStack() as stack:
+        for long_poll in blocks:
+            stack.enter_context(retry_options(long_poll=long_poll))
         response = send(adapter)
-    assert adapter.clock.sleeps == [waited]
-    assert retry_history(response).stop_reason is StopReason.QUOTA_EXCEEDED
+    assert (sleeps, stop) == (adapter.clock.sleeps, retry_history(response).stop_reason)
     assert len(adapter.sent) == 1
 
 
@@ -52,38 +67,10 @@ def test_a_strategy_driven_by_hand_gives_the_delay_with_its_refusal() -> None:
     assert (caught.value.stop_reason, caught.value.delay) == (StopReason.QUOTA_EXCEEDED, 0.05)
 
 
-@pytest.mark.parametrize(
-    ("script", "options", "stop"),
-    [
-        ([200], {"quota": 0}, StopReason.SUCCESS),
-        ([404], {"quota": 0}, StopReason.NOT_RETRYABLE),
-        ([503], {"quota": 0, "max_attempts": 1}, StopReason.MAX_ATTEMPTS),
-        ([Reply(503, {"Retry-After": "500"})], {"quota": 0}, StopReason.HINT_TOO_LONG),
-    ],
-)
-def test_it_is_never_waited_where_the_quota_was_not_the_cause(script: Any, options: Any, stop: StopReason) -> None:
-    """A success, a failure that is not retried, no attempts left, a hint too long."""
-    adapter = scripted(*script, **options)
-    with retry_options(long_poll=True):
-        response = send(adapter)
-    assert adapter.clock.sleeps == []
-    assert retry_history(response).stop_reason is stop
-
-
-def test_other_operations_are_not_delayed() -> None:
-    """Neither an operation that is not a long poll nor one with ``long_poll=False`` is delayed."""
-    adapter = scripted(503, 503, quota=0)
-    send(adapter)
-    with retry_options(long_poll=True), retry_options(long_poll=False):
-        send(adapter)
-    assert adapter.clock.sleeps == []
-
-
 def test_a_model_marks_its_long_polls() -> None:
     """An operation that the model marks waits, unless the caller says that it is not a long poll."""
     adapter = scripted(503, 503, 503, quota=0, classifiers=[SmithyModelClassifier([MODEL.for_endpoint(URL)])])
     send(adapter, "GET", f"{URL}/get")
-    assert adapter.clock.sleeps == []
     with retry_options(long_poll=False):
         send(adapter, "GET", f"{URL}/wait")
     assert adapter.clock.sleeps == []

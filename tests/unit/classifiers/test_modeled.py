@@ -33,11 +33,8 @@ class Info(Exception):
         self, safe: Any, after: Any = None, *, throttling: Any = False, timeout: Any = False, fault: Any = None
     ):
         super().__init__("modelled")
-        self.is_retry_safe = safe
-        self.retry_after = after
-        self.is_throttling_error = throttling
-        self.is_timeout_error = timeout
-        self.fault = fault
+        self.is_retry_safe, self.retry_after, self.fault = safe, after, fault
+        self.is_throttling_error, self.is_timeout_error = throttling, timeout
 
 
 class Faulty(Exception):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from requests_smithy_retry import ErrorKind, RetryAction, RetryReason
-from requests_smithy_retry.smithy import ModeledError, SmithyModel, SmithyModelError, bare_error_code
+from requests_smithy_retry.smithy import ModeledError, SmithyModel, SmithyModelError
 
 from .asts import error
 
@@ -102,24 +102,6 @@ MODEL = SmithyModel.from_dict(
 def test_the_verdict_of_a_model(code, statuses, expected):
     """A retryable error is retried, any other is no opinion; a status decides between namesakes only."""
     assert [expected] * len(statuses) == [MODEL.verdict_for(code, status) for status in statuses]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Name", "Name"),
-        ("com.x#Name", "Name"),
-        ("Name:http://internal.example/coral/com.x/", "Name"),
-        ("com.x#Name:http://internal.example/#top", "Name"),
-        (" Name ", "Name"),
-        ("", ""),
-        ("#", ""),
-        (":x", ""),
-    ],
-)
-def test_a_bare_error_code(text, expected):
-    """The namespace before a code and the URI after it are taken off."""
-    assert bare_error_code(text) == expected
 
 
 @pytest.mark.once

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -23,14 +24,9 @@ def director():
     return Director()
 
 
-def fail(strategy, token=None):
-    """Fail one more attempt of an operation, and return its next token."""
-    token = token or strategy.acquire_initial_retry_token()
-    return refresh(strategy, token)
-
-
-def waiters(director, bucket, *wanted, deadline=None):
-    """Start one thread for each amount, in order; the list of (amount, granted, when) that they fill."""
+def waiting(director, *wanted, rate=1):
+    """A bucket of 10, and what threads get that want these amounts in order: (amount, granted, when)."""
+    bucket = TokenBucket(10, initial=0, refill_rate=rate, on_empty="wait", clock=director)
     said: list[tuple[float, bool, float]] = []
 
     def want(amount: float, until: float | None) -> None:
@@ -38,15 +34,13 @@ def waiters(director, bucket, *wanted, deadline=None):
         said.append((amount, granted, director.now()))
 
     for each in wanted:
-        amount, until = each if isinstance(each, tuple) else (each, deadline)
-        director.start(want, amount, until)
-    return said
+        director.start(want, *(each if isinstance(each, tuple) else (each, None)))
+    return bucket, said
 
 
 def test_a_steady_refill_serves_the_line_at_exact_times(director):
     """At 2 tokens a second, wants of 4, 1 and 3 are served at 2, 2.5 and 4 s: in order, whatever they want."""
-    bucket = TokenBucket(10, initial=0, refill_rate=2, on_empty="wait", clock=director)
-    said = waiters(director, bucket, 4, 1, 3)
+    bucket, said = waiting(director, 4, 1, 3, rate=2)
     director.run_until(10)
     assert said == [(4, True, 2.0), (1, True, 2.5), (3, True, 4.0)]
     assert bucket.available == 10
@@ -54,41 +48,35 @@ def test_a_steady_refill_serves_the_line_at_exact_times(director):
 
 def test_returned_tokens_wake_the_first_in_line_at_once(director):
     """With next to no refill, waiters are served in turn at the moment of a return."""
-    bucket = TokenBucket(10, refill_rate=1e-12, on_empty="wait", clock=director)
-    assert bucket.acquire(10)
-    said = waiters(director, bucket, 4, 2)
-    director.run_until(3.5)
-    assert said == []
-    bucket.release(4)
-    director.run_until(5.25)
-    assert said == [(4, True, 3.5)]
-    bucket.release(3)
+    bucket, said = waiting(director, 4, 2, rate=1e-12)
+    for until, returned, served in ((3.5, 4, []), (5.25, 3, [(4, True, 3.5)])):
+        director.run_until(until)
+        assert said == served
+        bucket.release(returned)
     director.run_until(6)
     assert said == [(4, True, 3.5), (2, True, 5.25)]
     assert bucket.available == pytest.approx(1)
 
 
 def test_a_wait_whose_known_end_lies_past_the_deadline_is_not_begun(director):
-    """At 1 token a second, 5 tokens by 4.9 s cannot be had; by 5 s they can."""
-    bucket = TokenBucket(10, initial=0, refill_rate=1, on_empty="wait", clock=director)
-    assert waiters(director, bucket, (5, 4.9)) == [(5, False, 0.0)]
-    said = waiters(director, bucket, (5, 5.0))
+    """At 1 token a second, 5 tokens by 4.9 s cannot be had, nor 11 of 10 ever; 5 by 5 s can."""
+    _, said = waiting(director, (5, 4.9), 11, (5, 5.0))
+    assert said == [(5, False, 0.0), (11, False, 0.0)]
     director.run_until(5)
-    assert said == [(5, True, 5.0)]
+    assert said[2:] == [(5, True, 5.0)]
+    assert not TokenBucket(0, refill_rate=1, on_empty="wait", clock=director).acquire(1)
 
 
 def test_who_is_interrupted_lets_the_next_one_forward(director):
     """Interrupted at 1 s, the first leaves; the second, due at 8 s behind it, is served at 3 s."""
-    bucket = TokenBucket(10, initial=0, refill_rate=1, on_empty="wait", clock=director)
-    out = []
+    bucket, said = waiting(director)
+    out, usual = [], director.wait
 
     def interrupted() -> None:
         try:
             bucket.acquire(5)
         except KeyboardInterrupt:
             out.append(director.now())
-
-    usual = director.wait
 
     def wait(condition: threading.Condition, seconds: float) -> None:
         usual(condition, 1.0)
@@ -97,24 +85,10 @@ def test_who_is_interrupted_lets_the_next_one_forward(director):
     director.wait = wait
     director.start(interrupted)
     director.wait = usual
-    said = waiters(director, bucket, 3)
+    director.start(lambda: said.append((bucket.acquire(3), director.now())))
     assert not bucket.acquire(11)  # more than it can ever hold: refused, however long the line
     director.run_until(10)
-    assert (out, said) == ([1.0], [(3, True, 3.0)])
-
-
-@pytest.mark.parametrize(
-    ("bucket", "amount"),
-    [
-        (TokenBucket(0, refill_rate=1, on_empty="wait", clock=FakeClock()), 1),
-        (TokenBucket(10, initial=0, refill_rate=1, on_empty="wait", clock=FakeClock()), 11),
-    ],
-    ids=["no capacity", "more than it can ever hold"],
-)
-def test_where_nothing_could_ever_bring_the_tokens_waiting_is_refused_at_once(bucket, amount):
-    """A wait that nothing could end is refused at once."""
-    assert bucket.acquire(amount) is False
-    assert bucket.clock.sleeps == []
+    assert (out, said) == ([1.0], [(True, 3.0)])
 
 
 @pytest.mark.parametrize(
@@ -147,20 +121,16 @@ def test_a_child_inherits_neither_the_lock_nor_the_line():
     assert not thread.is_alive()
 
 
-def test_the_wait_for_tokens_leaves_time_for_the_backoff():
+@pytest.mark.parametrize(("left", "sleeps"), [(3.5, []), (4.1, [2.0])])
+def test_the_wait_for_tokens_leaves_time_for_the_backoff(left, sleeps):
     """2 s for tokens and 2 s of backoff do not fit into 3.5 s: refused at once; into 4 s they do."""
-    for left, granted in ((3.5, False), (4.1, True)):
-        clock = FakeClock()
-        bucket = TokenBucket(20, refill_rate=4, on_empty="wait", clock=clock)
-        strategy = StandardRetryStrategy(clock=clock, quota=bucket, backoff=2)
-        token = fail(strategy)
-        error = in_context(Safe(), deadline=clock.now() + left)
-        if granted:
-            strategy.refresh_retry_token_for_retry(token_to_renew=token, error=error)
-        else:
-            with pytest.raises(RetryError):
-                strategy.refresh_retry_token_for_retry(token_to_renew=token, error=error)
-        assert clock.sleeps == ([2.0] if granted else [])
+    clock = FakeClock()
+    bucket = TokenBucket(20, refill_rate=4, on_empty="wait", clock=clock)
+    strategy = StandardRetryStrategy(clock=clock, quota=bucket, backoff=2)
+    token = refresh(strategy, strategy.acquire_initial_retry_token())
+    with nullcontext() if sleeps else pytest.raises(RetryError):
+        refresh(strategy, token, in_context(Safe(), deadline=clock.now() + left))
+    assert clock.sleeps == sleeps
 
 
 def paid(quota: PricedQuota, clock: FakeClock, price: float, deadline: float | None) -> tuple[int, Any]:

@@ -1,4 +1,7 @@
-"""Threads that are switched as often as Python can: nothing is lost, made twice or counted twice (contract 11.6)."""
+"""Threads that are switched as often as Python can: nothing is made twice or counted twice (contract 11.6).
+
+That buckets lose and make no tokens is searched schedule by schedule (benchmarks/explore/programs.py).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from requests_smithy_retry import PayoffTokenBucket, StandardRetryStrategy, TokenBucket, TokenError
+from requests_smithy_retry import PayoffTokenBucket, StandardRetryStrategy, TokenError
 from requests_smithy_retry.checks import is_first
 from requests_smithy_retry.core.quota import NO_QUOTA
 from requests_smithy_retry.core.scope import Scopes, line_before
@@ -44,17 +47,6 @@ def together(work: Callable[[], Any]) -> list[Any]:
 
     with ThreadPoolExecutor(THREADS) as pool:
         return [each.result(60) for each in [pool.submit(begin) for _ in range(THREADS)]]
-
-
-@pytest.mark.parametrize("bucket", [PayoffTokenBucket(10), TokenBucket(10)], ids=["payoff", "published"])
-def test_tokens_are_neither_lost_nor_made(bucket: Any) -> None:
-    """What all threads took is never more than there is, and is there again at the end."""
-
-    def take_and_give() -> int:
-        return sum(bucket.release(3) is None for _ in range(200) if bucket.acquire(3) and bucket.available >= 0)
-
-    assert sum(together(take_and_give)) >= 3
-    assert 10 == bucket.available
 
 
 def test_a_scope_is_made_once() -> None:
