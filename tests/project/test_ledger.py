@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-from typing import Any
-
 import pytest
 import requests
 
+from benchmarks import ledger
 from requests_smithy_retry import mount, retry_history
 from requests_smithy_retry.testing import FakeClock, FaultServer, Reply, refusing_port
 
 pytestmark = pytest.mark.real_time
-FILE = Path(__file__).resolve().parents[2] / "benchmarks" / "ledger.py"
 
 
-@pytest.fixture(scope="module")
-def ledger() -> Any:
-    """The module with the ledger server."""
-    spec = importlib.util.spec_from_file_location("ledger_under_test", FILE)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_a_post_is_applied_at_most_once(ledger: Any) -> None:
+def test_a_post_is_applied_at_most_once() -> None:
     """Over 200 that ended in resets, cut answers, nonsense and server errors; what was refused was sent again."""
     book = ledger.run(200)
     assert max(book.applied.values()) == 1
@@ -37,7 +22,7 @@ def test_a_post_is_applied_at_most_once(ledger: Any) -> None:
     assert {"ConnectionError", "ChunkedEncodingError", 500, 502, 503, 504} <= set(book.ended.values())
 
 
-def test_a_post_through_a_proxy_is_applied_at_most_once(ledger: Any) -> None:
+def test_a_post_through_a_proxy_is_applied_at_most_once() -> None:
     """Over 60, with a proxy that resets and answers for the server; "cannot connect to proxy" tells nothing."""
     book = ledger.run(60, through_proxy=True)
     assert max(book.applied.values()) == 1
@@ -45,13 +30,13 @@ def test_a_post_through_a_proxy_is_applied_at_most_once(ledger: Any) -> None:
     assert any(book.ended[name] == 200 for name in book.refused)
 
 
-def test_the_ledger_sees_what_is_applied_twice(ledger: Any) -> None:
+def test_the_ledger_sees_what_is_applied_twice() -> None:
     """With an idempotency key, which this server does not honour, requests are sent again and counted."""
     book = ledger.run(30, Idempotency_Key="k")
     assert max(book.applied.values()) > 1
 
 
-def test_a_connection_that_is_reset_before_the_request_is_read_is_no_licence(ledger: Any) -> None:
+def test_a_connection_that_is_reset_before_the_request_is_read_is_no_licence() -> None:
     """The client cannot know what was read."""
     applied = ledger.unread(40)
     assert max(applied.values()) == 1

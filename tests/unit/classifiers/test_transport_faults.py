@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import http.client
-import importlib.util
 import ssl
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,11 @@ from requests_smithy_retry.classifiers.transport_faults import (
     never_left,
 )
 
-_SPEC = importlib.util.spec_from_file_location(
-    "_page_for_faults", Path(__file__).resolve().parents[3] / "docs" / "generators" / "classification_page.py"
-)
-PAGE = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(PAGE)
-WRAPPED = PAGE.wrapped()
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "docs"))
+
+from generators import classification_page as page
+
+WRAPPED = page.wrapped()
 FAULTS = {
     *("proxy that speaks no TLS", "proxy with an untrusted certificate", "untrusted certificate"),
     *("certificate of another host", "TLS handshake refused", "CA bundle not found"),
@@ -60,7 +59,7 @@ def around(inner: Exception) -> rex.SSLError:
     return error
 
 
-OF_ANOTHER_HOST = uex.ProxyError("Unable to connect to proxy", PAGE.CertificateError("hostname 'a' doesn't match 'b'"))
+OF_ANOTHER_HOST = uex.ProxyError("Unable to connect to proxy", page.CertificateError("hostname 'a' doesn't match 'b'"))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 import requests
 
 from requests_smithy_retry import AfterAttempt, ObservedOperation, RetryAdapter, StandardRetryStrategy, TokenBucket
-from requests_smithy_retry.features.telemetry import Bounded, Labels, QuotaLevels
+from requests_smithy_retry.features.telemetry import Labels, QuotaLevels
 from tests.support import prepare
 
 
@@ -26,13 +26,6 @@ def spent(scope: str | None, **options: Any) -> StandardRetryStrategy:
     assert bucket is not None
     bucket.acquire(14)
     return strategy
-
-
-@pytest.mark.parametrize(("most", "expected"), [(0, ["_OTHER"] * 4), (2, ["a", "b", "_OTHER", "a"])])
-def test_the_first_values_are_let_through(most: int, expected: list[str]) -> None:
-    """A value that was let through once stays."""
-    bounded = Bounded(most)
-    assert expected == [bounded(value) for value in "abca"]
 
 
 def test_known_methods_are_told_apart() -> None:

@@ -44,20 +44,14 @@ class Kept(Listeners):
 
 @pytest.fixture(autouse=True)
 def own(monkeypatch: pytest.MonkeyPatch) -> Telemetry:
-    """A process's telemetry that is gone after the test."""
+    """A process's telemetry, and its default registry, that are gone after the test."""
     telemetry = Telemetry()
     monkeypatch.setattr("requests_smithy_retry.features.telemetry.TELEMETRY", telemetry)
     monkeypatch.setattr(instrumentor_module, "TELEMETRY", telemetry)
     monkeypatch.setattr("requests_smithy_retry.adapter.Listeners", Kept)
+    defaults = {"registry": CollectorRegistry(), "max_scopes": 9}
+    monkeypatch.setattr(PrometheusListener.__init__, "__kwdefaults__", defaults)
     return telemetry
-
-
-@pytest.fixture
-def _registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another default registry than the process's."""
-    monkeypatch.setattr(
-        PrometheusListener.__init__, "__kwdefaults__", {"registry": CollectorRegistry(), "max_scopes": 9}
-    )
 
 
 @pytest.fixture
@@ -97,7 +91,6 @@ def listeners_of(adapter: Any) -> list[str]:
     return [type(item).__name__ for item in ([] if adapter.listeners is None else adapter.listeners.items)]
 
 
-@pytest.mark.usefixtures("_registry")
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -139,14 +132,16 @@ def test_a_missing_extra_names_itself(
     assert f"telemetry=('{kind}',) (from environment variable SMITHY_RETRY_TELEMETRY): {needed}" == str(caught.value)
 
 
-def test_a_listener_of_the_programs_own_is_enough() -> None:
-    """An adapter that has a listener of a kind gets no second one; another adapter does."""
+def test_a_listener_of_the_programs_own_is_enough(own: Telemetry) -> None:
+    """An adapter that has a listener of a kind gets no second one; another adapter does; undoing it all is fine."""
+    own.switch_on()
+    own.switch_off()
+    assert [] == listeners_of(scripted(200))
     mine = OpenTelemetryListener()
     assert ["OpenTelemetryListener"] == listeners_of(scripted(200, listeners=[mine], telemetry=["otel"]))
     assert ["OpenTelemetryListener"] == listeners_of(scripted(200, telemetry=["otel"]))
 
 
-@pytest.mark.usefixtures("_registry")
 def test_metrics_that_exist_already_are_an_error_with_a_name() -> None:
     """Prometheus knows each metric once: the program's listener, given to other adapters, has them."""
     PrometheusListener()
@@ -204,10 +199,3 @@ def test_the_log_is_shown_where_the_program_shows_none(logger: logging.Logger, m
     assert f" {os.getpid()} INFO requests_smithy_retry: retry 1 of GET https://api.example.com:443/things in " in line
     monkeypatch.setattr(logging.getLogger(), "handlers", [logging.StreamHandler(io.StringIO())])
     assert "" == shown_by(logger)
-
-
-def test_undoing_it_before_any_adapter_is_made_is_fine(own: Telemetry) -> None:
-    """There is no listener to be silenced."""
-    own.switch_on()
-    own.switch_off()
-    assert [] == listeners_of(scripted(200))

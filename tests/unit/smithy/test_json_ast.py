@@ -43,27 +43,6 @@ def test_a_value_of_the_wrong_kind_is_named(read, value, expected):
     assert str(caught.value) == f"api.json: at /shapes/t#X: {expected}"
 
 
-@pytest.mark.parametrize(
-    ("root", "place", "expected"),
-    [
-        ([], "", "expected an object, found an array"),
-        ({}, "", 'expected a Smithy JSON AST: an object with "smithy"'),
-        ({"smithy": 2, "shapes": {}}, "/smithy", "expected a string"),
-        ({"smithy": "3.0", "shapes": {}}, "/smithy", "expected the version of a Smithy AST"),
-        ({"smithy": "2.0"}, "", 'expected an object with "shapes"'),
-        ({"smithy": "2.0", "shapes": []}, "/shapes", "expected an object, found an array"),
-        ({"smithy": "2.0", "shapes": {"t#X": {}}}, "/shapes/t#X", 'expected a shape: an object with "type"'),
-        ({"smithy": "2.0", "shapes": {"t#X": {"type": 1}}}, "/shapes/t#X/type", "expected a string"),
-    ],
-)
-def test_what_is_no_model_is_refused(root, place, expected):
-    """A document that is not a Smithy AST is refused with the place and what a model has there."""
-    with pytest.raises(SmithyModelError) as caught:
-        Ast(Node(root, "api.json"))
-    assert caught.value.place == place
-    assert caught.value.problem.startswith(expected)
-
-
 def test_mixins_give_traits_and_members():
     """A shape has its mixins' traits and members, a later one and its own replacing an earlier one's."""
     ast = ast_of(

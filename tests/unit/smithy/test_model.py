@@ -21,6 +21,9 @@ def path(request):
     return request.param
 
 
+SHAPE = b'{"smithy": "2.0", "shapes": {"t#X": %s}}'
+
+
 @pytest.mark.parametrize(
     ("name", "content", "place", "expected"),
     [
@@ -30,12 +33,19 @@ def path(request):
         ("deep", b"[" * 200_000, "", "cannot be read: "),
         ("number", b"9" * 5000, "", "cannot be read: "),
         ("list", b"[]", "", "expected an object, found an array"),
+        ("nothing", b"{}", "", 'expected a Smithy JSON AST: an object with "smithy"'),
         ("other", b'{"openapi": "3.0"}', "", "expected a Smithy JSON AST"),
+        ("bare version", b'{"smithy": 2, "shapes": {}}', "/smithy", "expected a string"),
+        ("version", b'{"smithy": "3.0", "shapes": {}}', "/smithy", "expected the version of a Smithy AST"),
+        ("no shapes", b'{"smithy": "2.0"}', "", 'expected an object with "shapes"'),
+        ("shapes", b'{"smithy": "2.0", "shapes": []}', "/shapes", "expected an object, found an array"),
+        ("no type", SHAPE % b"{}", "/shapes/t#X", 'expected a shape: an object with "type"'),
+        ("type", SHAPE % b'{"type": 1}', "/shapes/t#X/type", "expected a string"),
         ("missing", None, "", "cannot be read: .*No such file"),
     ],
 )
 def test_a_file_that_is_no_model_is_named(tmp_path, name, content, place, expected):
-    """A file that cannot be read or is no model gets an error with its path and the place."""
+    """A file that cannot be read or is no model gets an error with its path, the place and what a model has there."""
     path = tmp_path / f"{name}.json"
     if content is not None:
         path.write_bytes(content)

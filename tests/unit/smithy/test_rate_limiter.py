@@ -130,39 +130,50 @@ def test_fail_recover_fail_again(clock):
         limiter.record_response(throttled=True)
 
 
-@settings(deadline=None)
-@given(
-    st.builds(
-        RateLimiterSettings,
-        beta=st.floats(0, 1, exclude_min=True, exclude_max=True),
-        smoothing=st.floats(0, 1, exclude_min=True),
-        min_capacity=st.floats(1, MOST),
-        max_rate_scale=st.floats(1, MOST),
-        scale=st.floats(0, MOST, exclude_min=True),
-        min_fill_rate=st.floats(0, MOST, exclude_min=True),
-        interval=st.floats(0, MOST, exclude_min=True),
-    ),
-    st.lists(st.tuples(st.sampled_from(["ok", "throttled", "ask"]), st.floats(0, 1e6)), max_size=40),
+PUBLISHED = RateLimiterSettings()
+ANY_SETTINGS = st.builds(
+    RateLimiterSettings,
+    beta=st.floats(0, 1, exclude_min=True, exclude_max=True),
+    smoothing=st.floats(0, 1, exclude_min=True),
+    min_capacity=st.floats(1, MOST),
+    max_rate_scale=st.floats(1, MOST),
+    scale=st.floats(0, MOST, exclude_min=True),
+    min_fill_rate=st.floats(0, MOST, exclude_min=True),
+    interval=st.floats(0, MOST, exclude_min=True),
 )
+STEPS = st.tuples(st.sampled_from(["ok", "throttled", "ask", "rest"]), st.floats(0, 3) | st.floats(0, 1e6))
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.just(PUBLISHED) | ANY_SETTINGS, st.lists(STEPS, max_size=80))
 @example(
     RateLimiterSettings(scale=MOST, max_rate_scale=MOST),
     [*[("ok", 0)] * 9, ("throttled", 1), ("ok", 9), ("ok", 0), ("ask", 0)],
 )
 @example(RateLimiterSettings(min_fill_rate=MOST), [("throttled", 1), ("ok", 1), ("ok", 0), ("ask", 0)])
-def test_no_setting_in_its_range_makes_a_rate_or_a_wait_that_is_no_number(numbers, steps):
-    """Up to the ends of the ranges: waits are at least 0, and capacity stays within its maximum."""
+def test_rate_capacity_and_waits_stay_in_their_ranges(numbers, steps):
+    """Up to the ends of the ranges of settings, for any events; of the published ones a wait ends by resting."""
     clock = FakeClock()
     limiter = ClientRateLimiter(numbers, clock=clock)
     for what, seconds in steps:
         clock.advance(seconds)
-        if what == "ask":
+        if what in ("ok", "throttled"):
+            limiter.record_response(throttled=what == "throttled")
+        elif what == "ask" or numbers is not PUBLISHED:
             wait = limiter.try_acquire()
             assert wait is None or wait.seconds > 0
         else:
-            limiter.record_response(throttled=what == "throttled")
+            # Rounding may leave a wait of one tick of the clock; never a third one.
+            for _ in range(3):
+                wait = limiter.try_acquire()
+                if wait is None:
+                    break
+                wait.rest(clock)
+            assert wait is None
         view = limiter.snapshot()
-        assert 0 < view.fill_rate <= MOST
         assert 0 <= view.capacity <= view.max_capacity <= MOST
+        assert 0 < view.fill_rate <= MOST
+        assert numbers is not PUBLISHED or not view.enabled or (view.fill_rate >= 0.5 and view.max_capacity >= 1)
 
 
 def test_a_changed_rate_wakes_all_who_wait():
@@ -225,33 +236,6 @@ def test_one_attempt_takes_one_permit_and_only_when_granted(clock):
         levels.append(limiter.snapshot().capacity)
     assert [levels[0] - taken for taken in range(len(levels))] == pytest.approx(levels)
     assert 0 <= limiter.snapshot().capacity == levels[-1] < 1 < levels[0]
-
-
-@settings(deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(["ok", "throttled", "ask", "rest"]), st.floats(0, 3)), max_size=80))
-def test_capacity_stays_between_nothing_and_its_maximum(steps):
-    """The capacity stays in its range, and the rate at or above the least, for any sequence of events."""
-    clock = FakeClock()
-    limiter = ClientRateLimiter(clock=clock)
-    for what, seconds in steps:
-        clock.advance(seconds)
-        if what == "ask":
-            limiter.try_acquire()
-        elif what == "rest":
-            # Rounding may leave a wait of one tick of the clock; never a third one.
-            for _ in range(3):
-                wait = limiter.try_acquire()
-                if wait is None:
-                    break
-                wait.rest(clock)
-            else:
-                raise AssertionError(f"still to wait: {wait.seconds} s")
-        else:
-            limiter.record_response(throttled=what == "throttled")
-        view = limiter.snapshot()
-        assert 0 <= view.capacity <= view.max_capacity
-        assert view.max_capacity >= 1
-        assert view.fill_rate >= 0.5 or not view.enabled
 
 
 SUCCESS, BETAS = adaptive_vectors()["cubic"]

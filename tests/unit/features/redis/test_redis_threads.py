@@ -109,11 +109,9 @@ def test_nobody_waits_for_a_server_that_is_away(
         assert bucket.acquire(1)
     assert becomes(lambda: "redis" == bucket.source)
     assert [[(0.0, 14.0)], *[[(0.0, 0.0)]] * 3] == client.runs
+    said = ["does not answer (ConnectionError): a bucket of this process stands in", "answers again"]
     place = "the shared retry quota at the program's Dictionary"
-    assert [
-        f"{place} does not answer (ConnectionError): a bucket of this process stands in",
-        f"{place} answers again",
-    ] == [record.getMessage() for record in caplog.records]
+    assert [f"{place} {words}" for words in said] == [record.getMessage() for record in caplog.records]
 
 
 def test_without_a_thread_the_call_goes_by_itself(
