@@ -96,8 +96,7 @@ def test_a_403_that_says_that_it_is_a_rate_limit_is_throttling(
 
 
 @pytest.mark.parametrize(
-    ("hint", "sent"),
-    [({}, 1), ({"Retry-After": "x"}, 1), ({"Retry-After": "0"}, 1), ({"Retry-After": "2"}, 2)],
+    ("hint", "sent"), [({}, 1), ({"Retry-After": "x"}, 1), ({"Retry-After": "0"}, 1), ({"Retry-After": "2"}, 2)]
 )
 def test_a_413_is_retried_where_it_says_when(hint: dict[str, str], sent: int) -> None:
     """A hint means that the condition is temporary (RFC 9110, 15.5.14); a POST stays guarded."""

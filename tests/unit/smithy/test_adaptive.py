@@ -8,14 +8,7 @@ from unittest.mock import Mock
 import pytest
 import requests
 
-from requests_smithy_retry import (
-    AdaptiveRetryStrategy,
-    Outcome,
-    RetryError,
-    StopReason,
-    classifier,
-    retry_history,
-)
+from requests_smithy_retry import AdaptiveRetryStrategy, Outcome, RetryError, StopReason, classifier, retry_history
 from requests_smithy_retry.testing import FakeClock
 from tests.support import Reply, scripted, send
 from tests.unit.core.test_strategy import Safe, in_context, refresh, response

@@ -22,8 +22,7 @@ def test_only_bound_operations_count():
 
 
 @pytest.mark.parametrize(
-    ("prefix", "expected"),
-    [("management.", "management."), ("Data-", "data-"), ("{account}.", ""), (None, "")],
+    ("prefix", "expected"), [("management.", "management."), ("Data-", "data-"), ("{account}.", ""), (None, "")]
 )
 def test_a_host_prefix_is_read(prefix, expected):
     """A host prefix is taken in lower case; one with labels is not known."""

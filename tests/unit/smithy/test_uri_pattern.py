@@ -51,19 +51,13 @@ def test_what_is_no_pattern_is_refused(text):
 
 MATCHING = {
     # Smithy 2.0, "HTTP bindings", the tables on literals, labels, query literals and greedy labels.
-    "/my/uri/path": (
-        ["/my/uri/path", "/my/uri/path/"],
-        ["/my/uri", "/my/uri/other", "/my/uri/path/other"],
-    ),
+    "/my/uri/path": (["/my/uri/path", "/my/uri/path/"], ["/my/uri", "/my/uri/other", "/my/uri/path/other"]),
     "/my/uri/{label}": (
         ["/my/uri/foo", "/my/uri/foo/", "/my/uri/foo?query=bar", "/my/uri/foo#bar"],
         ["/my/uri", "/my/uri/foo/bar", "/my/uri/", "/my/uri//"],  # the last two are ours
     ),
     "/my/uri/{label1}/{label2}": (["/my/uri/bar/baz/"], ["/my/uri/foo", "/my/uri/foo/bar/baz"]),
-    "/path?requiredKey": (
-        ["/path?requiredKey", "/path?other&requiredKey"],
-        ["/path", "/path?", "/path?otherKey"],
-    ),
+    "/path?requiredKey": (["/path?requiredKey", "/path?other&requiredKey"], ["/path", "/path?", "/path?otherKey"]),
     "/path?requiredKey=requiredValue": (
         ["/path?requiredKey=requiredValue", "/path?other&requiredKey=requiredValue"],
         ["/path?requiredKey=otherValue"],
@@ -80,10 +74,7 @@ MATCHING = {
     "/{label}": (["/a%2Fb"], []),
     "/{label}/b": ([], ["//b"]),
     "/{a}/{b}": (["/a%2Fb/%c3%a9", "/%zz/%", "/a/..."], ["/a%2Fb", "/a/b//"]),
-    "/{label+}": (
-        ["/a//b", "//b", "///"],
-        ["/", "//", "a", "/..", "/a/../b", "/a/./b", "/a/%2e%2E/b", "/a/%2e/b"],
-    ),
+    "/{label+}": (["/a//b", "//b", "///"], ["/", "//", "a", "/..", "/a/../b", "/a/./b", "/a/%2e%2E/b", "/a/%2e/b"]),
     "/a/{label+}/b": ([], ["/a//b"]),
     "/{a+}/x/{b}": (["/1/2/x/3"], ["/1/2/x/"]),
     "/a?x": ([], ["/a?X"]),

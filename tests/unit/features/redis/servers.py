@@ -53,11 +53,7 @@ class RedisServer:
     """A server that nothing else uses; ended by its own process handle."""
 
     def __init__(
-        self,
-        *options: str,
-        port: int | None = None,
-        command: list[str] | None = None,
-        program: str = PROGRAMS[0],
+        self, *options: str, port: int | None = None, command: list[str] | None = None, program: str = PROGRAMS[0]
     ) -> None:
         need_server()
         self.port = free_port() if port is None else port
