@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import requests
 import responses
 
 from requests_smithy_retry.config.sources import INSTALLING, VARIABLES
 from requests_smithy_retry.testing import scripted
+from tests.support import send
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "requests_smithy_retry"
@@ -61,38 +61,26 @@ def test_the_tutorial_shows_what_its_steps_print(capsys: pytest.CaptureFixture[s
         assert shape_of(shown) == shape_of(capsys.readouterr().out)
 
 
-def test_a_block_that_is_not_run_says_why() -> None:
-    """A block is left out only with a reason beside it."""
-    for page in PAGES:
-        for line in re.findall(r"<!-- not run:(.*?)-->", page.read_text(encoding="utf-8")):
-            assert line.strip()
-
-
 NAMED = re.compile(r"\b((?:benchmarks|tests|docs|requests_smithy_retry)/[\w/.-]+\.(?:py|json|md))\b")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_what_a_page_names_is_there(page: Path) -> None:
-    """Files, tests and environment variables that a page names exist."""
+    """Files, tests and environment variables that a page names exist; a block is left out only with a reason."""
     text = page.read_text(encoding="utf-8")
     assert [] == [name for name in NAMED.findall(text) if not (ROOT / name).exists()]
     tests = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
     assert [] == [name for name in re.findall(r"`(test_\w+)`", text) if f"def {name}(" not in tests]
     assert set() == set(re.findall(r"\bSMITHY_RETRY_[A-Z_]*[A-Z]\b", text)) - {*VARIABLES, *INSTALLING}
+    assert all(line.strip() for line in re.findall(r"<!-- not run:(.*?)-->", text))
 
 
-def test_the_files_of_the_layout_are_there() -> None:
-    """The table of what to open for which change names files and folders of the package, and tests."""
+def test_the_floor_plan_names_what_is_there() -> None:
+    """The files and folders that it says to open exist, and the table of rooms has each folder of the package."""
     text = (ROOT / "docs/explanation/design.md").read_text(encoding="utf-8")
     names = re.findall(r"`([\w/]+(?:\.py|/))`", text)
     assert names
-    roots = (PACKAGE, ROOT)
-    assert [] == [name for name in names if not any((root / name).exists() for root in roots)]
-
-
-def test_each_room_has_its_question() -> None:
-    """The table of rooms has each folder of the package."""
-    text = (ROOT / "docs/explanation/design.md").read_text(encoding="utf-8")
+    assert [] == [name for name in names if not any((root / name).exists() for root in (PACKAGE, ROOT))]
     rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     assert rooms == set(re.findall(r"^\| `(\w+)/` \|", text, re.MULTILINE))
 
@@ -122,15 +110,11 @@ def test_the_outage_page_counts_the_requests_of_a_lone_get() -> None:
     rows = re.findall(r"^\| (no option|`[^`]+`) \| (\d+) \| ([\d.]+) s", table, re.MULTILINE)
     assert len(rows) == len(table.splitlines()) - 2
     for options, requests_made, seconds in rows:
-        given = {} if options == "no option" else eval(f"dict({options.strip('`')})")
-        adapter = scripted(*[503] * 20, **given)
-        session = requests.Session()
-        session.mount("https://", adapter)
+        adapter = scripted(*[503] * 20, **eval(f"dict({options.strip('`') if options != 'no option' else ''})"))
         begun = adapter.clock.now()
-        session.get("https://api.example.com/things")
-        assert (int(requests_made), float(seconds)) == (len(adapter.sent), round(adapter.clock.now() - begun, 2)), (
-            options
-        )
+        send(adapter)
+        found = (len(adapter.sent), round(adapter.clock.now() - begun, 2))
+        assert (int(requests_made), float(seconds)) == found, options
 
 
 SDK = (ROOT / "docs/howto/ship-it-in-your-library.md").read_text(encoding="utf-8")

@@ -23,24 +23,19 @@ NOTHING = RetryAction.no_action_indicated()
 AFTER = RetryClassifierPriority.run_after(RetryClassifierPriority.default())
 
 
-def test_a_function_of_the_outcome_is_a_classifier_in_one_line() -> None:
-    """The classifier has the function's name, and runs after all defaults."""
+def test_a_function_is_a_classifier_in_one_line() -> None:
+    """With the function's name, after all defaults, unless told otherwise; a second argument is the verdict so far."""
     made = classifier(lambda outcome: RetryAction.server_error())
     assert made.classify_retry(Outcome(), NOTHING) == RetryAction.server_error()
     assert (made.name, made.priority, made.sees_successes) == ("<lambda>", RetryClassifierPriority.default(), False)
     assert repr(made) == "<classifier <lambda>>"
-
-
-def test_a_function_of_two_arguments_gets_the_verdict_so_far() -> None:
-    """The function may refine the earlier verdict; called directly, it gets "no action"."""
 
     @classifier(name="an echo", priority=AFTER, sees_successes=True)
     def echo(outcome: Outcome, previous: RetryAction) -> RetryAction:
         return previous
 
     assert echo.classify_retry(Outcome(), RetryAction.client_error()) == RetryAction.client_error()
-    assert echo(Outcome()) == NOTHING
-    assert echo(Outcome(), RetryAction.server_error()) == RetryAction.server_error()
+    assert (echo(Outcome()), echo(Outcome(), RetryAction.server_error())) == (NOTHING, RetryAction.server_error())
     assert (echo.name, echo.priority, echo.sees_successes) == ("an echo", AFTER, True)
 
 
@@ -82,10 +77,8 @@ def test_any_callable_will_do() -> None:
 
 def test_a_default_can_be_wrapped_at_another_priority() -> None:
     """The wrapper asks the inner one, under its name, and runs where it is told."""
-    inner = HttpStatusCodeClassifier({202})
-    made = with_priority(inner, AFTER)
-    assert made.name == "HttpStatusCodeClassifier"
-    assert (made.priority, made.sees_successes) == (AFTER, True)
+    made = with_priority(HttpStatusCodeClassifier({202}), AFTER)
+    assert (made.name, made.priority, made.sees_successes) == ("HttpStatusCodeClassifier", AFTER, True)
     assert made.classify_retry(Outcome(), NOTHING) == NOTHING
     echo = with_priority(classifier(lambda outcome, previous: previous), AFTER)
     assert echo.classify_retry(Outcome(), RetryAction.client_error()) == RetryAction.client_error()
@@ -123,10 +116,8 @@ def test_a_priority_that_is_none_is_refused(make: Any) -> None:
 @pytest.mark.parametrize(
     "item",
     [
-        *(object(), "name", lambda outcome: None, SimpleNamespace(name=5, classify_retry=print)),
-        SimpleNamespace(classify_retry=print),
-        SimpleNamespace(name="a", classify_retry="print"),
-        SimpleNamespace(name="a"),
+        *(object(), "name", lambda outcome: None, SimpleNamespace(classify_retry=print), SimpleNamespace(name="a")),
+        *(SimpleNamespace(name=5, classify_retry=print), SimpleNamespace(name="a", classify_retry="print")),
     ],
 )
 def test_what_cannot_be_used_as_a_classifier(item: Any) -> None:

@@ -72,29 +72,24 @@ def test_an_endpoint_speaks_for_nobody_else(url):
 
 
 @pytest.mark.parametrize(
-    ("endpoint", "url", "expected"),
+    ("endpoint", "spoken_for", "others"),
     [
-        ("http://api.example.com", "http://api.example.com:80/x", True),
-        ("http://api.example.com:80/", "http://api.example.com/x", True),
-        ("http://api.example.com", "https://api.example.com/x", False),
-        ("http://[::1]:8000", "http://[::1]:8000/x", True),
-        ("http://[::1]:8000", "http://[0:0:0:0:0:0:0:1]:8000/x", True),
-        ("http://[::1]:8000", "http://[::2]:8000/x", False),
-        ("http://[2001:DB8::1]", "http://[2001:db8::1]/x", True),
-        ("http://127.0.0.1:8000", "http://127.0.0.1:8000/x", True),
-        ("http://127.0.0.1:8000", "http://management.127.0.0.1:8000/x", False),
-        ("http://localhost:8000", "http://localhost:8000", True),
-        ("https://API.example.com", "https://api.example.com/x", True),
-        ("https://user:pw@api.example.com", "https://api.example.com/x", True),
-        ("https://xn--bcher-kva.example", "https://xn--bcher-kva.example/x", True),
-        ("https://xn--bcher-kva.example", "https://bücher.example/x", False),
-        ("https://api.example.com/a@b", "https://api.example.com/a@b/x", True),
-        ("https://api.example.com/a@b.example", "https://b.example/x", False),
+        ("http://api.example.com", ["http://api.example.com:80/x"], ["https://api.example.com/x"]),
+        ("http://api.example.com:80/", ["http://api.example.com/x"], []),
+        ("http://[::1]:8000", ["http://[::1]:8000/x", "http://[0:0:0:0:0:0:0:1]:8000/x"], ["http://[::2]:8000/x"]),
+        ("http://[2001:DB8::1]", ["http://[2001:db8::1]/x"], []),
+        ("http://127.0.0.1:8000", ["http://127.0.0.1:8000/x"], ["http://management.127.0.0.1:8000/x"]),
+        ("http://localhost:8000", ["http://localhost:8000"], []),
+        ("https://API.example.com", ["https://api.example.com/x"], []),
+        ("https://user:pw@api.example.com", ["https://api.example.com/x"], []),
+        ("https://xn--bcher-kva.example", ["https://xn--bcher-kva.example/x"], ["https://bücher.example/x"]),
+        ("https://api.example.com/a@b", ["https://api.example.com/a@b/x"], []),
+        ("https://api.example.com/a@b.example", [], ["https://b.example/x"]),
     ],
 )
-def test_hosts_of_every_kind(endpoint, url, expected):
+def test_hosts_of_every_kind(endpoint, spoken_for, others):
     """A host is a name, an IPv4 or an IPv6 address, and the port has the scheme's default."""
-    assert MODEL.for_endpoint(endpoint).speaks_for(url) is expected
+    assert spoken_for == [url for url in spoken_for + others if MODEL.for_endpoint(endpoint).speaks_for(url)]
 
 
 @pytest.mark.parametrize(
@@ -126,8 +121,7 @@ def test_an_endpoint_shows_no_userinfo():
 @pytest.mark.parametrize(
     ("url", "expected"),
     [
-        ("https://api.example.com/base", "Root"),
-        ("https://api.example.com/base/", "Root"),
+        *(("https://api.example.com/base", "Root"), ("https://api.example.com/base/", "Root")),
         ("https://api.example.com/base/things", "Create"),
         ("https://api.example.com/base/things/1", "Everything"),
         ("https://api.example.com/base/manage", "Manage"),
@@ -138,8 +132,7 @@ def test_an_endpoint_shows_no_userinfo():
 )
 def test_the_prefix_is_taken_off(url, expected):
     """The path below the endpoint is matched; a host prefix fits only the operations that have it."""
-    found = API.operation_for("POST", url, {}, None)
-    assert (None if found is None else found.name) == expected
+    assert expected == getattr(API.operation_for("POST", url, {}, None), "name", None)
 
 
 def test_an_endpoint_survives_copying():
