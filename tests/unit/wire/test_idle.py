@@ -17,6 +17,7 @@ from requests_smithy_retry.wire import pools
 from requests_smithy_retry.wire.pools import keep_alive_options
 from tests.faults import DEFAULT_BODY, CloseAfterReply, FaultProxy, FaultServer, Forget, Reply
 from tests.faults.oracle import tls_contexts
+from tests.support import session_with
 
 from .support import SocksProxy, session
 
@@ -80,39 +81,6 @@ def test_the_last_announcement_counts() -> None:
         assert 1 == server.connections
 
 
-@pytest.mark.parametrize("way", ["direct", "proxy", "tunnel", "socks"])
-@pytest.mark.filterwarnings("ignore:Unverified")
-def test_each_kind_of_pool_heeds_an_announcement(way: str) -> None:
-    """Directly, by a proxy, through its tunnel, and by SOCKS."""
-    if way == "socks":
-        pytest.importorskip("socks")
-    clock, announcing = FakeClock(), Reply(headers={"Keep-Alive": "timeout=5"})
-    tls = tls_contexts()[0] if way == "tunnel" else None
-    with (
-        FaultServer(announcing, tls=tls) as server,
-        FaultProxy() as tunnels,
-        SocksProxy() as socks,
-        session(clock=clock) as made,
-    ):
-        proxy = {"proxy": server.url, "tunnel": tunnels.url, "socks": f"socks5://127.0.0.1:{socks.port}"}.get(way)
-        counts = []
-        for pause in (3, 5, 0):
-            made.post(server.url, data=b"x", proxies={"http": proxy, "https": proxy}, verify=False)
-            clock.advance(pause)
-            counts.append(server.connections)
-        assert [1, 1, 2] == counts
-
-
-def test_an_announcement_is_not_heeded_without_retries() -> None:
-    """Where they are switched off, urllib3's habit is left alone."""
-    clock = FakeClock()
-    with FaultServer(Reply(headers={"Keep-Alive": "timeout=5"})) as server, session(clock=clock, enabled=False) as made:
-        for _ in range(2):
-            made.get(server.url)
-            clock.advance(10)
-        assert 1 == server.connections
-
-
 @pytest.mark.real_time
 def test_a_post_is_not_sent_just_when_its_server_closes() -> None:
     """The end of the connection is under way when the program sends, and nobody can see it yet."""
@@ -124,53 +92,56 @@ def test_a_post_is_not_sent_just_when_its_server_closes() -> None:
         assert 2 == server.connections
 
 
-def same(adapter: RetryAdapter) -> RetryAdapter:
-    return adapter
-
-
 def pickled(adapter: RetryAdapter) -> RetryAdapter:
     pickle.dumps(adapter)
-    state = adapter.__getstate__()
     other = RetryAdapter.__new__(RetryAdapter)
-    other.__setstate__(state)  # as pickle does it, but with the same clock
+    other.__setstate__(adapter.__getstate__())  # as pickle does it, but with the same clock
     return other
 
 
+@pytest.mark.parametrize(("announced", "most"), [({}, 55), ({"Keep-Alive": "timeout=5"}, 4)], ids=["", "announced"])
 @pytest.mark.parametrize("pool_block", [False, True])
-@pytest.mark.parametrize("made_by", [same, pickled])
-@pytest.mark.parametrize("way", ["direct", "proxy", "socks"])
-def test_each_kind_of_pool_goes_by_it(way: str, made_by: Any, pool_block: bool) -> None:
-    """Directly, by a proxy, by SOCKS; after unpickling; and where callers wait for a connection."""
+@pytest.mark.parametrize("made_by", [lambda adapter: adapter, pickled], ids=["made", "pickled"])
+@pytest.mark.parametrize("way", ["direct", "proxy", "tunnel", "socks"])
+@pytest.mark.filterwarnings("ignore:Unverified")
+def test_each_kind_of_pool_goes_by_it(
+    way: str, made_by: Any, pool_block: bool, announced: dict[str, str], most: float
+) -> None:
+    """Directly, by a proxy, through its tunnel, by SOCKS; after unpickling; and where callers wait for a connection."""
     if way == "socks":
         pytest.importorskip("socks")
-    clock = FakeClock()
-    adapter = made_by(RetryAdapter(pool_block=pool_block, clock=clock))
-    with FaultServer() as server, SocksProxy() as socks, requests.Session() as made:
-        made.trust_env = False
-        made.mount("http://", adapter)
+    clock, tls = FakeClock(), tls_contexts()[0] if way == "tunnel" else None
+    made = session_with(made_by(RetryAdapter(pool_block=pool_block, clock=clock)))
+    reply = Reply(body=DEFAULT_BODY, headers=announced)
+    with FaultServer(reply, tls=tls) as server, FaultProxy() as tunnels, SocksProxy() as socks, made:
         # The server stands in for a proxy: it answers every target.
-        proxy = {"direct": None, "proxy": server.url, "socks": f"socks5://127.0.0.1:{socks.port}"}[way]
+        proxy = {"proxy": server.url, "tunnel": tunnels.url, "socks": f"socks5://127.0.0.1:{socks.port}"}.get(way)
         counts = []
-        for pause in (54.5, 54.5, 55.5):
-            assert DEFAULT_BODY == made.post(server.url, data=b"x", proxies={"http": proxy}).content
-            counts.append(server.connections)
+        for pause in (most - 0.5, most - 0.5, most + 0.5, 0):
+            answer = made.post(server.url, data=b"x", proxies={"http": proxy, "https": proxy}, verify=False)
+            assert DEFAULT_BODY == answer.content
             clock.advance(pause)
-        made.post(server.url, data=b"x", proxies={"http": proxy})
-        assert [1, 1, 1, 2] == [*counts, server.connections]
+            counts.append(server.connections)
+        assert [1, 1, 1, 2] == counts
 
 
+@pytest.mark.parametrize("announced", [{}, {"Keep-Alive": "timeout=5"}], ids=["", "announced"])
 @pytest.mark.parametrize(
     ("options", "block", "connections"), [({}, {}, 2), ({"enabled": False}, {}, 1), ({}, {"enabled": False}, 1)]
 )
 def test_connections_are_kept_for_less_than_the_minute_of_load_balancers(
-    options: Any, block: Any, connections: int
+    options: Any, block: Any, connections: int, announced: dict[str, str]
 ) -> None:
     """Where retries are switched off, for an adapter or a block, urllib3's habit is left alone: for ever."""
     clock = FakeClock()
-    with FaultServer() as server, session(clock=clock, **options) as made, retry_options(**block):
-        made.get(server.url)
-        clock.advance(56)
-        made.get(server.url)
+    with (
+        FaultServer(Reply(headers=announced)) as server,
+        session(clock=clock, **options) as made,
+        retry_options(**block),
+    ):
+        for _ in range(2):
+            made.get(server.url)
+            clock.advance(56)
         assert connections == server.connections
 
 
@@ -203,16 +174,6 @@ def options_of(made: requests.Session, url: str, **how: Any) -> list[int]:
         return [int(sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) != 0), *said]
 
 
-OWN = [(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)]
-
-
-class OwnOptions(RetryAdapter):
-    """Has socket options of its own, as in the recipe of many a page."""
-
-    def init_poolmanager(self, *args: Any, **options: Any) -> None:
-        super().init_poolmanager(*args, **options, socket_options=OWN)
-
-
 def test_new_connections_are_probed() -> None:
     """Directly, and to a proxy, for which urllib3 has no options of its own."""
     with FaultServer() as server, session() as made:
@@ -229,9 +190,14 @@ def test_probes_do_not_replace_the_usual_options() -> None:
 
 def test_a_callers_own_socket_options_win() -> None:
     """Options that a caller set itself are not added to, so there is no probe."""
-    with FaultServer() as server, requests.Session() as made:
-        made.trust_env = False
-        made.mount("http://", OwnOptions())
+
+    class OwnOptions(RetryAdapter):
+        """Has socket options of its own, as in the recipe of many a page."""
+
+        def init_poolmanager(self, *args: Any, **options: Any) -> None:
+            super().init_poolmanager(*args, **options, socket_options=[(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)])
+
+    with FaultServer() as server, session_with(OwnOptions()) as made:
         assert options_of(made, server.url)[0] == 0
 
 
