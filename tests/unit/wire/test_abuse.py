@@ -86,7 +86,7 @@ class OwnWay(HTTPConnection):
 
 
 def use_own_way(made: requests.Session) -> None:
-    """Have none of a session's connections be ours: they use the reader of the standard library, which can be bounded."""
+    """Have none of a session's connections be ours; they use the standard library's reader, which can be bounded."""
     pool: Any = type("Pool", (HTTPConnectionPool,), {"ConnectionCls": OwnWay})
     made.get_adapter("http://").poolmanager.pool_classes_by_scheme = {"http": pool}  # type: ignore[attr-defined]
 
