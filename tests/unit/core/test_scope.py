@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import threading
 from typing import Any
 
@@ -126,18 +127,44 @@ def test_an_adapter_looks_again_for_the_scope_that_newcomers_share():
 
 
 def test_the_longest_unused_spare_scope_goes_first():
-    """Looking is using; who remembers what went asks for a new one."""
+    """Looking is using; who remembers what went asks for a new one. Without a quota all are spare."""
     clock = FakeClock()
-    table = scopes(3, is_spare=True, clock=clock)
-    for name in "abcad":
+    for table in (scopes(3, is_spare=True, clock=clock), Scopes(lambda name, now: NO_QUOTA, clock, 3)):
+        for name in "abcad":
+            clock.advance(1)
+            table.get(name)
+        assert ["c", "a", "d"] == names(table)
+        gone = table.get("c")
         clock.advance(1)
-        table.get(name)
-    assert ["c", "a", "d"] == names(table)
-    gone = table.get("c")
-    clock.advance(1)
-    for name in "adef":
-        table.get(name)
-    assert gone.is_retired
+        for name in "adef":
+            table.get(name)
+        assert gone.is_retired
+
+
+def test_a_scope_in_use_is_not_given_up():
+    """Neither for being spare nor for its age; each of two uses keeps it, and a block that fails ends its use."""
+    clock = FakeClock()
+    table = scopes(1, is_spare=True, clock=clock)
+
+    def use() -> None:
+        with table.use("a") as scope:
+            with table.use("a") as same:
+                assert scope is same
+            clock.advance(10 * FORGET_AFTER)
+            assert OVERFLOW == table.get("b").name
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        use()
+    assert "b" == table.get("b").name
+
+
+def test_a_use_that_never_began_ends_nothing():
+    """An interruption may come before there is a scope."""
+    table = Scopes(lambda name, now: signal.raise_signal(signal.SIGINT), FakeClock())  # type: ignore[arg-type]
+    with pytest.raises(KeyboardInterrupt), table.use("a"):
+        pass
+    assert [] == names(table)
 
 
 def test_a_spent_scope_stays_while_it_is_used():
@@ -166,36 +193,6 @@ def test_touching_many_hosts_never_refills_a_spent_bucket():
     assert MOST_SCOPES == len(strategy.scopes)
 
 
-def test_a_scope_in_use_is_not_given_up():
-    """Neither for being spare nor for its age; each of two uses keeps it, and a block that fails ends its use."""
-    clock = FakeClock()
-    table = scopes(1, is_spare=True, clock=clock)
-
-    def use() -> None:
-        with table.use("a") as scope:
-            with table.use("a") as same:
-                assert scope is same
-            clock.advance(10 * FORGET_AFTER)
-            assert OVERFLOW == table.get("b").name
-            raise KeyError
-
-    with pytest.raises(KeyError):
-        use()
-    assert "b" == table.get("b").name
-
-
-def test_a_use_that_never_began_ends_nothing():
-    """An interruption may come before there is a scope."""
-
-    def interrupted(name: str | None, now: float) -> Any:
-        raise KeyboardInterrupt
-
-    table = Scopes(interrupted, FakeClock())
-    with pytest.raises(KeyboardInterrupt), table.use("a"):
-        pass
-    assert [] == names(table)
-
-
 def test_a_newcomer_looks_at_a_few_scopes_however_many_are_kept():
     """Those that were looked at in vain go to the end, so that one of the next newcomers finds the spare one."""
     table = scopes(3 * MOST_LOOKS)
@@ -213,16 +210,6 @@ def test_all_that_is_kept_of_a_scope_decides_whether_it_is_spare():
     assert OVERFLOW == table.get("b").name
     part.spare = True
     assert "b" == table.get("b").name
-
-
-def test_scopes_without_a_quota_make_room():
-    """Nothing is known of them."""
-    clock = FakeClock()
-    table = Scopes(lambda name, now: NO_QUOTA, clock, 1)
-    for name in "ab":
-        clock.advance(1)
-        table.get(name)
-    assert ["b"] == names(table)
 
 
 def test_every_scope_begins_anew():
