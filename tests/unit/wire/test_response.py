@@ -108,14 +108,13 @@ def test_a_reset_met_while_looking_ahead_is_raised_when_what_came_before_is_read
     reader, _ = pair
     near = reader._sock  # type: ignore[attr-defined]
 
-    class Broken:
-        gettimeout, settimeout = near.gettimeout, near.settimeout
-
-        def recv(self, size: int) -> bytes:
-            raise ConnectionResetError
+    def recv(size: int) -> bytes:
+        raise ConnectionResetError
 
     reader.ahead = bytearray(b"abc")
-    reader._sock = Broken()  # type: ignore[attr-defined]
+    reader._sock = SimpleNamespace(  # type: ignore[attr-defined]
+        gettimeout=near.gettimeout, settimeout=near.settimeout, recv=recv
+    )
     assert not reader.fetch_ahead(5)
     reader._sock = near  # type: ignore[attr-defined]
     buffered = io.BufferedReader(reader)
@@ -127,43 +126,36 @@ def test_a_reset_met_while_looking_ahead_is_raised_when_what_came_before_is_read
     buffered.detach()
 
 
-@pytest.mark.parametrize(("left", "connecting", "after"), [(3, False, 5), (3, True, 3), (9, True, 5)])
+@pytest.mark.parametrize(
+    ("left", "took", "connecting", "after"),
+    [
+        (3, 0, False, 5),
+        (3, 0, True, 3),
+        (9, 0, True, 5),
+        (3, 3, True, 0.001),  # a timeout of 0 would be no timeout but another kind of socket
+    ],
+)
 def test_the_socket_s_timeout_after_a_bound_read(
-    pair: tuple[Reader, socket.socket], left: float, connecting: bool, after: float
+    pair: tuple[Reader, socket.socket], left: float, took: float, connecting: bool, after: float
 ) -> None:
     """The socket has its usual timeout again; while a tunnel is made, it has the time left, for the handshake."""
-    reader, far = pair
-    clock = FakeClock()
-    far.sendall(b"abc")
-    this_thread.connecting = connecting
-    with this_thread.under(Deadline(clock.now() + left, clock)):
-        assert read(reader) == b"abc"
-    this_thread.connecting = False
-    assert reader._sock.gettimeout() == after  # type: ignore[attr-defined]
-
-
-def test_after_the_last_read_in_time_the_handshake_of_a_tunnel_fails_at_once(
-    pair: tuple[Reader, socket.socket],
-) -> None:
-    """The proxy's answer came as the deadline passed; a timeout of 0 would be no timeout but another kind of socket."""
     reader, far = pair
     near, clock = reader._sock, FakeClock()  # type: ignore[attr-defined]
     far.sendall(b"abc")
 
-    class Slow:
-        gettimeout, settimeout = near.gettimeout, near.settimeout
+    def recv_into(buffer: Any) -> int:
+        clock.advance(took)
+        return int(near.recv_into(buffer))
 
-        def recv_into(self, buffer: Any) -> int:
-            clock.advance(3)
-            return int(near.recv_into(buffer))
-
-    reader._sock = Slow()  # type: ignore[attr-defined]
-    this_thread.connecting = True
-    with this_thread.under(Deadline(clock.now() + 3, clock)):
+    reader._sock = SimpleNamespace(  # type: ignore[attr-defined]
+        gettimeout=near.gettimeout, settimeout=near.settimeout, recv_into=recv_into
+    )
+    this_thread.connecting = connecting
+    with this_thread.under(Deadline(clock.now() + left, clock)):
         assert read(reader) == b"abc"
     this_thread.connecting = False
     reader._sock = near  # type: ignore[attr-defined]
-    assert near.gettimeout() == 0.001
+    assert near.gettimeout() == after
 
 
 def test_nothing_is_read_after_the_deadline(pair: tuple[Reader, socket.socket]) -> None:
@@ -286,58 +278,49 @@ def test_head_has_no_chunks_whatever_it_says(chunked: bool, length: int | None, 
 class StandIn:
     """A socket that makes its own file, as TLS within TLS does."""
 
+    def __init__(self, answer: bytes) -> None:
+        self.answer = answer
+
     def makefile(self, mode: str) -> io.BytesIO:
-        return io.BytesIO(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nwell")
+        return io.BytesIO(self.answer)
 
 
-def test_what_makes_its_own_file_is_read_from_that() -> None:
-    """If a response makes its own file, our reader is not in place and cannot notice the end."""
-    response = CheckedResponse(StandIn(), method="GET")
+class Everything(StandIn):
+    """Answers to any name with a function, as some mocks do."""
+
+    def __getattr__(self, name: str) -> object:
+        return lambda: None
+
+
+def begun(sock: StandIn, kind: Any = CheckedResponse) -> Any:
+    response = kind(sock, method="GET")
     response.begin()
-    assert (response.status, response.read()) == (200, b"well")
+    return response
 
 
-def test_a_stand_in_without_a_body_is_looked_at_more_closely() -> None:
-    """The file of a stand-in cannot tell whether it has ended, and the response is believed."""
-
-    class Empty:
-        def makefile(self, mode: str) -> io.BytesIO:
-            return io.BytesIO(b"HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n")
-
-    response = CheckedResponse(Empty())
-    response.begin()
-    assert response.status == 204
+WELL = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nwell"
 
 
-def test_a_stand_in_that_has_everything_is_read_from_its_own_file() -> None:
-    """Some mocks answer to any name with a function."""
-
-    class Everything(StandIn):
-        def __getattr__(self, name: str) -> object:
-            return lambda: None
-
-    response = CheckedResponse(Everything())
-    response.begin()
-    assert response.read() == b"well"
+@pytest.mark.parametrize(
+    ("sock", "status", "body"),
+    [
+        (StandIn(WELL), 200, b"well"),
+        (Everything(WELL), 200, b"well"),
+        # Its file cannot tell whether it has ended, and the response is believed.
+        (StandIn(b"HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n"), 204, b""),
+    ],
+)
+def test_what_makes_its_own_file_is_read_from_that(sock: StandIn, status: int, body: bytes) -> None:
+    """Our reader is not in place then, and cannot notice the end."""
+    response = begun(sock)
+    assert (response.status, response.read()) == (status, body)
 
 
 def test_a_read_finds_the_end_before_the_length() -> None:
     """urllib3 1.26 does not check that a length was reached, so its response raises where the body ends early."""
-
-    class Cut:
-        def makefile(self, mode: str) -> io.BytesIO:
-            return io.BytesIO(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nwell")
-
-    response = of_wire._ReadsToLength(Cut(), method="GET")
-    response.begin()
-    assert b"well" == response.read(4)
+    whole, cut = (begun(StandIn(WELL.replace(b"4", length)), of_wire._ReadsToLength) for length in (b"4", b"6"))
+    assert [b"well", b""] == [whole.read(4), whole.read(4)]
+    assert b"well" == cut.read(4)
     with pytest.raises(http.client.IncompleteRead) as raised:
-        response.read(4)
+        cut.read(4)
     assert (b"", 2) == (raised.value.partial, raised.value.expected)
-
-
-def test_nothing_is_missing_at_the_end_of_a_whole_body() -> None:
-    """A read beyond the length is empty, as ``http.client`` has it."""
-    response = of_wire._ReadsToLength(StandIn(), method="GET")
-    response.begin()
-    assert [b"well", b""] == [response.read(4), response.read(4)]
