@@ -41,8 +41,8 @@ def causes_of(error: BaseException | None) -> list[BaseException]:
     # Without generators: one that a signal's handler interrupts while it is closed complains.
     while isinstance(error, BaseException) and id(error) not in map(id, seen) and len(seen) < MOST_CAUSES:
         seen.append(error)
-        told = (getattr(error, "reason", None), *error.args, error.__cause__, error.__context__)
-        causes = [cause for cause in told if isinstance(cause, BaseException)]
+        inner = (getattr(error, "reason", None), *error.args, error.__cause__, error.__context__)
+        causes = [cause for cause in inner if isinstance(cause, BaseException)]
         error = causes[0] if causes else None
     return seen
 

@@ -78,12 +78,12 @@ class Driver(HTTPAdapter):
         if plan.shown is not None:
             plan = self._plan_now()
         if not plan.config.enabled or options.enabled is False or this_thread.retries_off:
-            return self._send_plainly(plan, request, stream, timeout, how, options)
-        limits, observed = None, None
+            return self._send_once(plan, request, stream, timeout, how, options)
+        time_limits, observed = None, None
         if plan.is_special or options.deadline is not None:
-            limits, observed, timeout = self._special(plan, request, timeout, options)
-        call = Call(plan.config, request, stream, timeout, how, options, limits, observed, {})
-        held, scope, first = Held(stream, limits), self._scope(plan, request), None
+            time_limits, observed, timeout = self._special(plan, request, timeout, options)
+        call = Call(plan.config, request, stream, timeout, how, options, time_limits, observed, {})
+        held, scope, first = Held(stream, time_limits), self._scope(plan, request), None
         try:
             first = self._first_request(plan, call, scope)
             if first is not None and self._attempt(plan, call, scope, held, first):
@@ -93,8 +93,8 @@ class Driver(HTTPAdapter):
             self._break_off(call, held, stopped)
             raise
         finally:
-            if limits is not None:
-                this_thread.deadline = limits.outer
+            if time_limits is not None:
+                this_thread.deadline = time_limits.outer
             # An error's traceback refers to this frame; a response in it would keep the idle connections of its pool.
             del call, held, request, first
 
@@ -106,12 +106,12 @@ class Driver(HTTPAdapter):
         self, plan: Plan, request: PreparedRequest, timeout: Any, options: OperationOptions
     ) -> tuple[TimeLimits | None, ObservedOperation | None, Any]:
         """Return the bounds of time of a call that begins now, the call as listeners see it, and its time-out."""
-        config, limits, observed = plan.config, None, None
+        config, time_limits, observed = plan.config, None, None
         if (config.operation_timeout, config.operation_attempt_timeout, options.deadline) != (None, None, None):
-            limits = TimeLimits(config, options, self.clock)
+            time_limits = TimeLimits(config, options, self.clock)
         if plan.listeners is not None:
             observed = ObservedOperation(self, request, options)
-        return limits, observed, config.timeout if timeout is None else timeout
+        return time_limits, observed, config.timeout if timeout is None else timeout
 
     def _scope(self, plan: Plan, request: PreparedRequest) -> Scope:
         """Return the scope of a request. Where scopes are origins, it is found by the beginning of the URL."""
@@ -147,10 +147,10 @@ class Driver(HTTPAdapter):
         """
         held.started = scope.used_at = self.clock.now()
         this_thread.connecting = this_thread.peer = None
-        limits, outer, is_success = call.time_limits, this_thread.sender, False
+        time_limits, outer, is_success = call.time_limits, this_thread.sender, False
         try:
             this_thread.sender = self
-            allowed = call.timeout if limits is None else limits.begin(call.timeout)
+            allowed = call.timeout if time_limits is None else time_limits.begin(call.timeout)
             response = held.response = super().send(request, stream=call.stream, timeout=allowed, **call.how)
             hears = plan.hears if call.options is NOTHING else None
             if hears is None or scope.parts or not hears.isdisjoint(names_in(response.headers)):
@@ -209,7 +209,7 @@ class Driver(HTTPAdapter):
                 this_thread.tried = outer
                 del running, call, held
 
-    def _send_plainly(
+    def _send_once(
         self,
         plan: Plan,
         request: PreparedRequest,
@@ -263,13 +263,18 @@ class Driver(HTTPAdapter):
         :param brought: the bytes that came before over the connection that broke off.
         """
         plan, outer = self.plan, (this_thread.deadline, this_thread.connecting, this_thread.peer)
-        limits, observed, _ = self._special(plan, request, call.timeout, call.options)
+        time_limits, observed, _ = self._special(plan, request, call.timeout, call.options)
         # A body in its reader's hands has time of its own; any other one has that of its attempt.
-        limits = limits if call.stream else call.time_limits
+        time_limits = time_limits if call.stream else call.time_limits
         again = call._replace(
-            config=plan.config, request=request, stream=True, time_limits=limits, observed=observed, receives=receives
+            config=plan.config,
+            request=request,
+            stream=True,
+            time_limits=time_limits,
+            observed=observed,
+            receives=receives,
         )
-        held = Held(True, limits)
+        held = Held(True, time_limits)
         held.started, held.error, held.brought = self.clock.now(), error, brought
         try:
             return self._operate(plan, again, self._scope(plan, call.request), held)
@@ -278,8 +283,8 @@ class Driver(HTTPAdapter):
             raise
         finally:
             this_thread.deadline, this_thread.connecting, this_thread.peer = outer
-            if limits is not None and not call.stream:
-                limits.enforce()
+            if time_limits is not None and not call.stream:
+                time_limits.enforce()
             del call, again, held, error  # an error's traceback refers to this frame
 
 
@@ -336,7 +341,7 @@ class _Operation:
                         answer = step.function(*step.arguments) if self.held.release(reusable=True) else None
                         answer = answer, self.driver.clock.now()
                     case _:  # ReadOn
-                        answer = self._told() if self.held.read_on() else None
+                        answer = self._tell() if self.held.read_on() else None
         except StopIteration as ended:
             return self._hand_over(ended.value)
         except WaitEnded as ended:
@@ -400,10 +405,10 @@ class _Operation:
         this_thread.connecting = False  # an attempt whose body made this one must not take it for its own
         self.held.examine(self.call.request)
         del error  # its traceback may refer to this frame
-        return self._told(unwritten=unwritten)
+        return self._tell(unwritten=unwritten)
 
-    def _told(self, *, unwritten: bool = False) -> Outcome:
-        """Tell the machine, and features, what came of the attempt that is held.
+    def _tell(self, *, unwritten: bool = False) -> Outcome:
+        """Tell features, and then the machine, what came of the attempt that is held.
 
         :param unwritten: no byte of its request was written.
         """
@@ -592,8 +597,8 @@ class _Waits:
 
     def sleep(self, seconds: float) -> None:
         """Wait, by the end of the call at the latest."""
-        limits = self._call.time_limits
-        left = seconds if limits is None else limits.at_most(seconds)
+        time_limits = self._call.time_limits
+        left = seconds if time_limits is None else time_limits.at_most(seconds)
         while left > 0:
             part = self.begin(left, self.what)
             self._clock.sleep(part)

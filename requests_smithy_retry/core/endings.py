@@ -109,7 +109,7 @@ MESSAGE = (
     "Give one of the two a single attempt, here with max_attempts=1"
 )
 
-_told: dict[str, object] = {}
+_logged: dict[str, object] = {}
 _this_thread = threading.local()
 
 
@@ -142,5 +142,5 @@ def note_end(
     elif last.calls:
         pause = max(last.pause, began - last.ended)
     _this_thread.streak = streak = Streak(key, last.calls + 1, last.requests + requests, now, pause)
-    if streak.calls == CALLS_OF_A_LOOP and is_first(_told, "loop"):
+    if streak.calls == CALLS_OF_A_LOOP and is_first(_logged, "loop"):
         logger.warning(MESSAGE, request.method, safe_url(request.url), streak.calls, streak.requests)

@@ -125,7 +125,7 @@ class ForeignGate:
             return Refused(refusal.stop_reason, 0.0, str(refusal))
         return Passed(waited)
 
-    def note(self, before: Before, passed: Passed) -> Before:
+    def add_to(self, before: Before, passed: Passed) -> Before:
         return before._replace(permit=passed.waited)
 
 

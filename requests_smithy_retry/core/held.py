@@ -83,7 +83,7 @@ class Held:
         response.request = request
         if isinstance(self.error, BROKEN) and response.is_redirect:
             self.error = None
-        if self.error is None and not self._look(response):
+        if self.error is None and not self._peek(response):
             self.error = self._read(response)
         self.received = received_by(response) if self.brought is None else self.brought
         self.is_success = response.status_code < 400 and self.error is None
@@ -95,7 +95,7 @@ class Held:
         named = error if self.time_limits is None else self.time_limits.translated(error, request)
         return named if self.response is None else as_body_failure(named, request)
 
-    def _look(self, response: Response) -> bool:
+    def _peek(self, response: Response) -> bool:
         """Look at the beginning of a failed response's body. False: it cannot be looked at, only read.
 
         True: there is nothing to read now, or ``peeked`` has what is there.
@@ -169,7 +169,7 @@ class Held:
         if self.is_streamed:
             self.is_streamed = False
             try:
-                if not self._look(response):
+                if not self._peek(response):
                     return self._read(response) is None
             finally:
                 self.is_streamed = True

@@ -102,7 +102,7 @@ class Failure(NamedTuple):
     """The facts about a failed attempt that decide about the next one.
 
     :param delay: seconds to wait before a retry, while nobody waits in line.
-    :param hint: seconds that the server asked for: an operation that waits is not let go before.
+    :param hint: seconds that the server asked for: an operation that waits does not go before.
     :param throttled: the server asked for fewer requests.
     :param unresolved: the name of the service was not found.
     :param is_cut: it had a response below 400, whose body was not to be had: the service is up.
@@ -164,7 +164,7 @@ class Go(NamedTuple):
 class Waiter:
     """One operation in the line.
 
-    :param earliest: it is not let go before: what a server asked for.
+    :param earliest: it does not go before: what a server asked for.
     :param uncounted: seconds that are not counted as patience.
     :param wake: called when it is worth to look again.
     """
@@ -425,7 +425,7 @@ class Line:
             if self._credit < 1:
                 return
 
-    def let_all_go(self, now: float) -> None:
+    def release_all(self, now: float) -> None:
         """Let every waiter go: what kept them is forgotten."""
         for waiter in tuple(self.waiters):
             self._release(waiter, now, waiter.progress, "what was known of the service was forgotten")

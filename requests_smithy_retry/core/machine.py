@@ -61,7 +61,7 @@ class Gate(Protocol):
         """
         ...
 
-    def note(self, before: Before, passed: Passed) -> Before:
+    def add_to(self, before: Before, passed: Passed) -> Before:
         """Return the record of the waits with that at this gate."""
         ...
 
@@ -155,7 +155,7 @@ def _let_in(gates: Iterable[Gate], before: Before, began: float) -> Generator[St
         passed = yield from gate.admit(before.delay, began)
         if isinstance(passed, Refused):
             return before, passed
-        before = gate.note(before, passed)
+        before = gate.add_to(before, passed)
     return before, None
 
 

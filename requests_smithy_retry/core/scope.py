@@ -28,7 +28,7 @@ MOST_SCOPES = 1024
 """The most scopes that are kept."""
 FORGET_AFTER = 600.0
 """Seconds without use after which a scope is evicted, whatever it holds."""
-MOST_LOOKS = 64
+MOST_EXAMINED = 64
 """The most scopes that are examined for a newcomer to a full table: it costs the same however many are kept."""
 OVERFLOW = "overflow"
 """The name of the scope that newcomers share while there is no room."""
@@ -59,7 +59,7 @@ P = TypeVar("P", bound=Part)
 class Tally:
     """The operations on one scope that ended. A first-try success advances :attr:`at_once`, which needs no lock."""
 
-    __slots__ = ("_looks", "_others", "at_once")
+    __slots__ = ("_others", "_readings", "at_once")
 
     def __init__(self) -> None:
         self.forget()
@@ -67,7 +67,7 @@ class Tally:
     def forget(self) -> None:
         """Begin anew."""
         self.at_once: count[int] = count()
-        self._looks = 0
+        self._readings = 0
         self._others: tuple[float, ...] = (0, 0, 0, 0, 0, 0.0)
         """The sums of :data:`COUNTS`."""
 
@@ -83,8 +83,8 @@ class Tally:
 
     def read(self) -> RetrySummary:
         """Return what was counted. Hold the lock."""
-        at_once = next(self.at_once) - self._looks  # a look advances it, too
-        self._looks += 1
+        at_once = next(self.at_once) - self._readings  # a reading advances it, too
+        self._readings += 1
         return add_up((RetrySummary(*self._others), RetrySummary(at_once)))  # type: ignore[arg-type]
 
 
@@ -223,7 +223,7 @@ class Scopes:
 
     def _evict_one(self, now: float) -> bool:
         """Evict a spare scope of those that were unused for longest; the others looked at go to the end."""
-        for name in tuple(islice(self._scopes, MOST_LOOKS)):
+        for name in tuple(islice(self._scopes, MOST_EXAMINED)):
             scope = self._scopes.pop(name)
             is_old = now - scope.used_at >= FORGET_AFTER
             if not scope.users and (is_old or scope.is_spare(now)):

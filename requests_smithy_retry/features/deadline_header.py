@@ -73,7 +73,7 @@ class Floor(NamedTuple):
         return Passed()
         yield  # nothing is waited for
 
-    def note(self, before: Before, passed: Passed) -> Before:
+    def add_to(self, before: Before, passed: Passed) -> Before:
         return before
 
 

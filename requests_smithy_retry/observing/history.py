@@ -75,9 +75,8 @@ class AttemptRecord(NamedTuple):
         waits = [f"{self.delay:.3g} s ({self.delay_source})"] if self.delay else []
         waits += [f"{self.permit_wait:.3g} s for a permit"] if self.permit_wait else []
         waits += [f"{self.gate_wait:.3g} s for a rate limit ({self.gate_source})"] if self.gate_wait else []
-        told = "with new credentials " if self.delay_source == "on_unauthorized" else ""
-        told += f"after {' and '.join(waits)} " if waits else ""
-        return told
+        renewed = "with new credentials " if self.delay_source == "on_unauthorized" else ""
+        return renewed + (f"after {' and '.join(waits)} " if waits else "")
 
     @property
     def ending(self) -> str:
@@ -130,8 +129,8 @@ class RetryHistory(NamedTuple):
             if item.line_why:
                 lines.append(wait_text(self.scope, item.line_wait, item.line_why))
             took = "" if item.duration is None else f" in {item.duration:.3g} s"
-            heard = [vote for vote in item.votes if not isinstance(vote.action, NoActionIndicated)]
-            votes = ", ".join(f"{vote.classifier}: {verdict_text(vote)}" for vote in heard)
+            opinions = [vote for vote in item.votes if not isinstance(vote.action, NoActionIndicated)]
+            votes = ", ".join(f"{vote.classifier}: {verdict_text(vote)}" for vote in opinions)
             paid = "" if item.quota_before is None else f", retry budget {item.quota_before:g} -> {item.quota_after:g}"
             at = "" if item.address is None else f" at {item.address}"
             lines.append(

@@ -87,8 +87,8 @@ def log_end(request: PreparedRequest, history: RetryHistory, number: int) -> Non
 
     :param number: the operation's among those that gave up in the outage; 0: no outage is known.
     """
-    is_told = history.stop_reason is StopReason.WAIT_TOO_LONG  # its exception has a task put back
-    level = logging.INFO if number > 1 or is_told else logging.WARNING
+    is_put_back = history.stop_reason is StopReason.WAIT_TOO_LONG  # its exception has a task put back
+    level = logging.INFO if number > 1 or is_put_back else logging.WARNING
     if logger.isEnabledFor(level):
         last = history.attempts[-1] if history.attempts else AttemptRecord(0, 0.0, None)
         extra = {**_extra(request, last), "retry_stop_reason": history.stop_reason.name}

@@ -174,7 +174,7 @@ class PermitGate:
             return Refused(StopReason.RATE_LIMITED, 0.0, _why(seen.seconds, seen.bound, self._scope))
         return Passed(seen)
 
-    def note(self, before: Before, passed: Passed) -> Before:
+    def add_to(self, before: Before, passed: Passed) -> Before:
         return before._replace(permit=passed.waited)
 
 

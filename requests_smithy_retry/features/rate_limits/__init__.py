@@ -209,7 +209,7 @@ class OneCall:
         if self._spread > 0:
             yield Pause(self._spread)
 
-    def note(self, before: Before, passed: Passed) -> Before:
+    def add_to(self, before: Before, passed: Passed) -> Before:
         before = before._replace(delay=before.delay + self._spread)
         return before._replace(limit=passed.waited, limit_source=passed.source)
 

@@ -324,7 +324,7 @@ class Barrier:
         return self.answers.pop(0)
         yield
 
-    def note(self, before: Before, passed: Passed) -> Before:
+    def add_to(self, before: Before, passed: Passed) -> Before:
         return before._replace(**{self.name: passed.waited})
 
 

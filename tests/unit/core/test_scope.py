@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from requests_smithy_retry import StandardRetryStrategy, TokenBucket
 from requests_smithy_retry.core.quota import NO_QUOTA
-from requests_smithy_retry.core.scope import FORGET_AFTER, MOST_LOOKS, MOST_SCOPES, OVERFLOW, Scopes
+from requests_smithy_retry.core.scope import FORGET_AFTER, MOST_EXAMINED, MOST_SCOPES, OVERFLOW, Scopes
 from requests_smithy_retry.smithy.buckets import PricedQuota
 from requests_smithy_retry.testing import FakeClock
 from requests_smithy_retry.urls import display_scope, scope_of
@@ -195,11 +195,11 @@ def test_touching_many_hosts_never_refills_a_spent_bucket():
 
 def test_a_newcomer_looks_at_a_few_scopes_however_many_are_kept():
     """Those that were looked at in vain go to the end, so that one of the next newcomers finds the spare one."""
-    table = scopes(3 * MOST_LOOKS)
-    kept: list[Any] = [table.get(f"old {number}").quota for number in range(3 * MOST_LOOKS)]
+    table = scopes(3 * MOST_EXAMINED)
+    kept: list[Any] = [table.get(f"old {number}").quota for number in range(3 * MOST_EXAMINED)]
     kept[-2].spare = True
     found = [table.get(f"new {number}").name != OVERFLOW for number in range(3)]
-    assert ([False, False, True], 3 * MOST_LOOKS - 1) == (found, sum(quota.looks for quota in kept))
+    assert ([False, False, True], 3 * MOST_EXAMINED - 1) == (found, sum(quota.looks for quota in kept))
 
 
 def test_all_that_is_kept_of_a_scope_decides_whether_it_is_spare():
