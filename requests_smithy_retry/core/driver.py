@@ -28,10 +28,10 @@ from ..wire.response import CheckedResponse
 from ..wire.state import read_part, this_thread
 from .endings import END_OF_TAPE, is_of_a_tape, is_played, is_raised, not_sent_error, note_end, status_error
 from .held import Held, complete
+from .line import Back
 from .machine import Context, Gate, decide, operation
 from .plan import Call, Plan
 from .port import WaitEnded
-from .quota import Back
 from .replay import FOLLOWED_STATUSES, SIMPLE_BODIES, RequestFacts
 from .scope import MOST_SCOPES, OVERFLOW, Scope
 from .server_hints import names_in

@@ -161,6 +161,13 @@ class Go(NamedTuple):
     payment: Payment | None = None
 
 
+class Back(NamedTuple):
+    """An outage that is over: its seconds, and the number of operations that gave up in it."""
+
+    seconds: float
+    gave_up: int
+
+
 class Waiter:
     """One operation in the line.
 
@@ -219,8 +226,8 @@ class Line:
         """The first failure after the last success."""
         self.given_up: int = 0
         """The operations that gave up in the outage that is known, if one is."""
-        self.outage: tuple[float, int] | None = None
-        """The seconds of an outage that is over, and the operations that gave up in it; until somebody tells of it."""
+        self.outage: Back | None = None
+        """One that is over, and in which operations gave up; until somebody tells of it."""
         self._gap: float | None = None
         self._base = 0.0
         self._firsts: int = 0
@@ -386,21 +393,12 @@ class Line:
         self.well_at = max(self.well_at, now - latency)
         self._firsts += progress.failed_at is None
         self._touched = now
-        return self._note_success(now, latency, timeout, bounds.patience)
-
-    def gave_up(self, *, is_outage: bool) -> int:
-        """Count an operation that gave up, and return its number in the outage that is known; 0: none is."""
-        if self.down_since is not None and (is_outage or self.given_up):
-            self.given_up += 1
-        return self.given_up
-
-    def _note_success(self, now: float, latency: float, timeout: float | None, patience: float) -> bool:
         if self.down_since is not None and self.failing_since is not None:
             if self.given_up:
-                self.outage, self.given_up = (now - self.failing_since, self.given_up), 0
+                self.outage, self.given_up = Back(now - self.failing_since, self.given_up), 0
             age, self.down_since, self.failing_since = now - self.down_since, None, None
             if age >= max(1.0, 2 * self.usual(now)):
-                longest = max([patience, *(each.bounds.patience for each in self.waiters)])
+                longest = max([bounds.patience, *(each.bounds.patience for each in self.waiters)])
                 self._slow_until = max(self._slow_until, now + min(age, longest) / SHARE)
         if not self.waiters:
             self._gap = None
@@ -411,6 +409,12 @@ class Line:
         self._release_waiters(now, 2 * latency)
         self._wake_next()
         return False
+
+    def gave_up(self, *, is_outage: bool) -> int:
+        """Count an operation that gave up, and return its number in the outage that is known; 0: none is."""
+        if self.down_since is not None and (is_outage or self.given_up):
+            self.given_up += 1
+        return self.given_up
 
     def _release_waiters(self, now: float, needs: float = 0.0) -> None:
         """Let waiters go from the front while there is credit; one that has too little time left is passed over."""

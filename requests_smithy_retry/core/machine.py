@@ -126,10 +126,12 @@ def operation(
         yield Pause(wait)
     while True:
         if first is None:
-            before, refused = yield from _let_in(gates(), before, progress.began)
-            if refused is not None:
-                yield Ask(context.quota.unsent, (progress,))
-                return Stop(refused.reason, refused.why)
+            for gate in gates():
+                passed = yield from gate.admit(before.delay, progress.began)
+                if isinstance(passed, Refused):
+                    yield Ask(context.quota.unsent, (progress,))
+                    return Stop(passed.reason, passed.why)
+                before = gate.add_to(before, passed)
             outcome = yield Send(number + 1, before, headers)
         else:
             outcome, first = first, None
@@ -147,16 +149,6 @@ def operation(
             return decision
         before = Before(decision.delay, decision.source, line=decision.line, line_why=decision.line_why)
         headers = decision.headers or headers
-
-
-def _let_in(gates: Iterable[Gate], before: Before, began: float) -> Generator[Step, Any, tuple[Before, Refused | None]]:
-    """Wait until every gate lets the next attempt through, or one refuses."""
-    for gate in gates:
-        passed = yield from gate.admit(before.delay, began)
-        if isinstance(passed, Refused):
-            return before, passed
-        before = gate.add_to(before, passed)
-    return before, None
 
 
 def _mended_or_decided(
@@ -253,18 +245,18 @@ def _too_long(hint: Hint, why: str, outcome: Outcome, verdict: Classification) -
 def _pay(context: Context, again: Again, outcome: Outcome, reason: RetryReason, delay: Delay) -> Deciding:
     """Have the quota decide about a retry that nothing else forbids."""
     bounds, progress = context.bounds, again.progress
-    throttled = reason.kind is ErrorKind.THROTTLING
+    throttled, asked_for = reason.kind is ErrorKind.THROTTLING, 0.0 if delay.asked is None else delay.seconds
     unresolved = outcome.error is not None and is_unresolved(outcome.error)
     is_cut = outcome.resend is not None and outcome.resend.is_cut
     failure = Failure(
         delay=again.delay,
-        hint=delay.hint,
+        hint=asked_for,
         throttled=throttled,
         unresolved=unresolved,
         is_cut=is_cut,
         reason=reason,
         verdict=again.verdict,
-        uncounted=delay.hint if throttled and delay.longest == inf else 0.0,
+        uncounted=asked_for if throttled and delay.longest == inf else 0.0,
     )
     seen = yield from context.quota.pay(progress, bounds, failure, outcome.ended)
     if isinstance(seen, Go):

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..checks import check_amount
 from ..forksafe import renew_lock_after_fork
-from .line import CAPACITY, MOST, WAITERS, Bounds, Failure, Go, Line, Progress, Waiter
-from .quota import Back, Quota, TokenBucketSnapshot
+from .line import CAPACITY, MOST, WAITERS, Back, Bounds, Failure, Go, Line, Progress, Waiter
+from .quota import Quota, TokenBucketSnapshot
 from .steps import Ask, Join, Payment, Refused, Steps, Wait
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ class PayoffQuota(Quota):
 
     def _ended_outage(self) -> Back | None:
         outage, self._line.outage = self._line.outage, None
-        return None if outage is None else Back(*outage)
+        return outage
 
     def unsent(self, progress: Progress) -> None:
         if progress.acquired:

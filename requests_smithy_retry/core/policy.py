@@ -31,7 +31,6 @@ OWN_RULE = "classifier"
 class Delay(NamedTuple):
     """The wait before a retry.
 
-    :param hint: seconds that somebody asked for; 0 if nobody did.
     :param backoff: the computed part, for decorrelated jitter.
     :param asked: the hint, if there is one.
     :param longest: seconds after the beginning of the operation by which a wait that is asked for must be over.
@@ -39,7 +38,6 @@ class Delay(NamedTuple):
 
     seconds: float
     source: str
-    hint: float
     backoff: float
     asked: Hint | None = None
     longest: float = math.inf
@@ -115,14 +113,14 @@ class Policy:
                 return TooLong(hint, f"max_retry_after is {self.config.max_retry_after:g} s")
         found = max(hints, key=lambda hint: delay_for(backoff, hint), default=None)
         if found is None:
-            return Delay(backoff, "backoff", 0.0, backoff)
+            return Delay(backoff, "backoff", backoff)
         seconds = delay_for(backoff, found)
         is_asked_for = patience is not None and found.seconds and found.source != OWN_RULE
         if patience is not None and is_asked_for:
             if min(found.seconds, seconds) > patience:  # x-amz-retry-after is shortened to the latter
                 return TooLong(found, f"patience is {patience:g} s")
             longest = 2 * patience
-        return Delay(seconds, found.source if seconds != backoff else "backoff", seconds, backoff, found, longest)
+        return Delay(seconds, found.source if seconds != backoff else "backoff", backoff, found, longest)
 
     def _backoff(self, kind: ErrorKind, outcome: Outcome, retry: int, previous: float | None) -> float:
         is_throttling = kind is ErrorKind.THROTTLING

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from .line import Bounds, Failure, Progress
+    from .line import Back, Bounds, Failure, Progress
     from .steps import Steps
 
 
@@ -47,13 +47,6 @@ class RetryQuota(Protocol):
 
     def snapshot(self) -> TokenBucketSnapshot:
         """An immutable view."""
-
-
-class Back(NamedTuple):
-    """An outage that is over: its seconds, and the number of operations that gave up in it."""
-
-    seconds: float
-    gave_up: int
 
 
 class Quota:

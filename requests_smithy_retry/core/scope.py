@@ -160,10 +160,6 @@ class Scopes:
         with self._lock:
             return self._get(name)
 
-    def known(self, name: str | None) -> Scope | None:
-        """Return the scope of this name if there is one already."""
-        return self._scopes.get(name)
-
     @contextmanager
     def use(self, name: str | None) -> Iterator[Scope]:
         """The scope of this name, which is not evicted inside the block."""

@@ -119,10 +119,8 @@ def is_a_time(year: int, month: int, day: int, hour: int, minute: int, second: i
     return 1 <= day <= monthrange(year, month)[1] and hour <= 23 and minute <= 59 and second <= 60
 
 
-def delay_for(computed: float, hint: Hint | None) -> float:
+def delay_for(computed: float, hint: Hint) -> float:
     """Combine a computed backoff and a hint into a delay, in seconds."""
-    if hint is None:
-        return computed
     if hint.source == AMZ_HEADER:
         return min(max(computed, hint.seconds), computed + AMZ_MAX_EXTRA)
     return max(computed, hint.seconds)
@@ -142,6 +140,6 @@ def until_text(hint: Hint, wall: float) -> str:
         return "a moment beyond the calendar"
 
 
-def is_too_long(hint: Hint | None, limit: float) -> bool:
+def is_too_long(hint: Hint, limit: float) -> bool:
     """Return True if a hint asks for a longer wait than ``max_retry_after`` allows, in seconds (contract 7.3)."""
-    return hint is not None and hint.source != AMZ_HEADER and hint.seconds > limit
+    return hint.source != AMZ_HEADER and hint.seconds > limit

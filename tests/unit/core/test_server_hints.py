@@ -126,7 +126,6 @@ def test_the_order_of_headers(headers, expected):
 @pytest.mark.parametrize(
     ("computed", "hint", "expected"),
     [
-        (0.05, None, 0.05),
         (0.05, Hint(3, "retry-after"), 3),
         (4.0, Hint(3, "retry-after"), 4.0),
         (0.05, Hint(3, "x-amz-retry-after"), 3),
@@ -143,7 +142,6 @@ def test_the_delay(computed, hint, expected):
 @pytest.mark.parametrize(
     ("hint", "expected"),
     [
-        (None, False),
         (Hint(120, "retry-after"), False),
         (Hint(120.001, "retry-after"), True),
         (Hint(1e15, "x-amz-retry-after"), False),
