@@ -30,15 +30,12 @@ class Clock(Protocol):
 
     def now(self) -> float:
         """Return seconds on a clock that never goes back, and runs on while the machine sleeps; its zero is any."""
-        ...
 
     def wall(self) -> float:
         """Return seconds since the epoch, for servers' dates and for logs; it may be set back."""
-        ...
 
     def sleep(self, seconds: float) -> None:
         """Wait. A signal handler's exception interrupts it."""
-        ...
 
 
 class RunningOn:

@@ -15,7 +15,6 @@ class HoldsLock(Protocol):
 
     def renew_lock(self) -> None:
         """Replace the lock; called in the child, which has no other thread."""
-        ...
 
 
 _holders: weakref.WeakSet[HoldsLock] = weakref.WeakSet()
@@ -61,7 +60,6 @@ class Forgets(Protocol):
 
     def forget(self) -> None:
         """Know as little of them as a new object does."""
-        ...
 
 
 _alive: dict[int, weakref.ref[Forgets]] = {}

@@ -96,7 +96,6 @@ class RetryPolicy(Protocol[R_contra]):
 
     def evaluate(self, result: Result[R_contra], /) -> RetryDirective:
         """Return the decision."""
-        ...
 
 
 class StandardRetryPolicy:

@@ -101,7 +101,6 @@ class RetryClassifier(Protocol):
     @property
     def name(self) -> str:
         """The name in histories."""
-        ...
 
     def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction | None:
         """Return a verdict; None means the same as "no action indicated".
@@ -109,7 +108,6 @@ class RetryClassifier(Protocol):
         :param outcome: the outcome of the attempt.
         :param previous: the verdict of the classifiers before, which may be refined.
         """
-        ...
 
 
 class Vouched(NamedTuple):
@@ -129,7 +127,6 @@ class Vouches(Protocol):
 
     def vouch(self, request: PreparedRequest) -> Vouched | None:
         """Tell whether a request may be sent again; None: nothing is known of it."""
-        ...
 
 
 class FunctionClassifier:

@@ -71,7 +71,6 @@ class RetryBackoffStrategy(Protocol):
 
     def compute_next_backoff_delay(self, retry_attempt: int) -> float:
         """Return the seconds to wait before retry ``retry_attempt``: 1 is the first retry, 0 the first attempt."""
-        ...
 
 
 def random_part() -> float:

@@ -59,11 +59,9 @@ class Gate(Protocol):
         :param waited: seconds that it has waited already, by a server's wish.
         :param began: the moment at which its operation began.
         """
-        ...
 
     def add_to(self, before: Before, passed: Passed) -> Before:
         """Return the record of the waits with that at this gate."""
-        ...
 
 
 class FirstGate(Gate, Protocol):
@@ -71,7 +69,6 @@ class FirstGate(Gate, Protocol):
 
     def is_open(self, now: float) -> bool:
         """Let the first attempt through if it need not wait; the machine is not needed then."""
-        ...
 
 
 Remedy = Callable[[Outcome, Progress], Generator[Step, Any, Again | None]]

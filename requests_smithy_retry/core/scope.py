@@ -46,11 +46,9 @@ class Part(Protocol):
 
     def is_spare(self, now: float) -> bool:
         """Return True if a new one would do as well."""
-        ...
 
     def forget(self, now: float) -> None:
         """Begin anew."""
-        ...
 
 
 P = TypeVar("P", bound=Part)

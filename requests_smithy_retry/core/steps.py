@@ -34,15 +34,12 @@ class Place(Protocol):
     @property
     def changed(self) -> threading.Condition:
         """Notified when it is worth to look again, on the lock that guards what is shared."""
-        ...
 
     def look(self, now: float) -> Any:
         """Return a :class:`Wait`, or the answer, with which the place is given up. The first look joins."""
-        ...
 
     def leave(self, now: float) -> None:
         """Give the place up without an answer: the thread was interrupted."""
-        ...
 
 
 class Before(NamedTuple):

@@ -45,7 +45,6 @@ class RetryStrategy(Protocol):
         :param token_scope: operations with the same scope share a quota.
         :raises RetryError: if there is no token; the first attempt is made all the same.
         """
-        ...
 
     def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Exception) -> RetryToken:
         """Called after an attempt failed, for permission to make another.
@@ -54,14 +53,12 @@ class RetryStrategy(Protocol):
         :param error: the exception that the code raised, or one that carries the failed response.
         :raises RetryError: if no further attempt is allowed.
         """
-        ...
 
     def record_success(self, *, token: Any) -> None:
         """Called after an attempt succeeded.
 
         :param token: that attempt's token.
         """
-        ...
 
 
 @runtime_checkable
@@ -71,12 +68,10 @@ class RetryToken(Protocol):
     @property
     def retry_count(self) -> int:
         """Attempts so far without the first: 0 for the first attempt."""
-        ...
 
     @property
     def retry_delay(self) -> float:
         """Seconds to wait before the attempt."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)

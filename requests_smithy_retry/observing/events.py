@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from requests import PreparedRequest, Response
 
@@ -21,9 +21,8 @@ from ..wire.state import this_thread
 from .history import AttemptRecord, RetryHistory
 
 if TYPE_CHECKING:
-    from ..clock import Clock
     from ..config.retry_options import OperationOptions
-    from ..core.strategy import RetryStrategy
+    from ..core.driver import Driver
     from ..wire.state import Peer
 
 
@@ -171,19 +170,6 @@ class BodyProgress(NamedTuple):
     resumes: int
 
 
-class Sender(Protocol):
-    """The part of the sending adapter that an observed operation uses."""
-
-    clock: Clock
-    listeners: Any
-    poolmanager: Any
-
-    @property
-    def strategy(self) -> RetryStrategy: ...
-
-    def scope_of(self, request: PreparedRequest) -> str: ...
-
-
 class ObservedOperation:
     """One call of ``send``; the same object in all its events.
 
@@ -201,7 +187,7 @@ class ObservedOperation:
     _base: PreparedRequest | None = None
     _copy: PreparedRequest | None = None
 
-    def __init__(self, adapter: Sender, request: PreparedRequest, options: OperationOptions | None) -> None:
+    def __init__(self, adapter: Driver, request: PreparedRequest, options: OperationOptions | None) -> None:
         self.adapter = adapter
         self.request = request
         if options is not None:

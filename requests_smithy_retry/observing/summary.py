@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..urls import display_scope
 
 if TYPE_CHECKING:
     import requests
+
+    from ..core.scope import Scopes
 
 
 class RetrySummary(NamedTuple):
@@ -52,10 +54,6 @@ COUNTS = RetrySummary._fields[:-1]
 """What is added up."""
 
 
-class _Tallies(Protocol):
-    def tallies(self) -> Iterator[tuple[str | None, RetrySummary]]: ...
-
-
 def retry_summary(session: requests.Session) -> RetrySummary:
     """Return what the retries of a session did so far, over all its adapters.
 
@@ -76,7 +74,7 @@ def summary_of(adapters: Iterable[Any]) -> RetrySummary:
     return summed({id(adapter.plan.scopes): adapter.plan.scopes for adapter in adapters}.values())
 
 
-def summed(tables: Iterable[_Tallies]) -> RetrySummary:
+def summed(tables: Iterable[Scopes]) -> RetrySummary:
     """Add up what several tables of scopes counted."""
     hosts: dict[str, RetrySummary] = {}
     for scopes in tables:

@@ -21,16 +21,13 @@ class Peer(Protocol):
     @property
     def address(self) -> str:
         """The IP address; of a connection that was not made, all that were tried."""
-        ...
 
     @property
     def addresses(self) -> tuple[str, ...]:
         """All addresses of its host, as they were when the connection was made."""
-        ...
 
     def is_avoided(self, tried: Collection[tuple[str, str]]) -> bool:
         """Return True if another address is better."""
-        ...
 
 
 class AttemptState(threading.local):
