@@ -149,22 +149,19 @@ def _read(shown: str, *, required: bool) -> dict[str, Mapping[str, str]]:
     import configparser  # few ask for it
 
     path = os.path.expanduser(shown)
-    parser = configparser.RawConfigParser(
-        strict=False, default_section="\0", inline_comment_prefixes=("#", ";"), allow_no_value=True
-    )
+    parser = configparser.RawConfigParser(strict=False, default_section="\0", inline_comment_prefixes=("#", ";"))
     try:
         with open(path, encoding="utf-8-sig") as file:
             parser.read_file(file, shown)
-    except (OSError, UnicodeDecodeError, configparser.Error, AttributeError) as error:
+    except (OSError, UnicodeDecodeError, configparser.Error) as error:
         if isinstance(error, FileNotFoundError) and not required:
             return {}
-        # From Python 3.13 on the parser has an error of its own for it.
-        indented = "an indented line stands below a key that has no value"
-        why = indented if isinstance(error, AttributeError) else str(error).replace("\n", " ")
-    else:
-        return _profiles(parser)
-    option, source = ("AWS_CONFIG_FILE", source_of("AWS_CONFIG_FILE")) if required else ("aws_config", "its default")
-    raise RetryConfigError(option, shown, source, f"a readable file of profiles is allowed ({why})")
+        option, source = (
+            ("AWS_CONFIG_FILE", source_of("AWS_CONFIG_FILE")) if required else ("aws_config", "its default")
+        )
+        why = str(error).replace("\n", " ")
+        raise RetryConfigError(option, shown, source, f"a readable file of profiles is allowed ({why})") from None
+    return _profiles(parser)
 
 
 def _profiles(parser: RawConfigParser) -> dict[str, Mapping[str, str]]:
@@ -172,7 +169,7 @@ def _profiles(parser: RawConfigParser) -> dict[str, Mapping[str, str]]:
     profiles: dict[str, Mapping[str, str]] = {}
     for title in parser.sections():
         words = title.split(None, 1)
-        settings = {key: value or "" for key, value in parser.items(title)}
+        settings = dict(parser.items(title))
         if title.strip() == "default":
             profiles.setdefault("default", settings)
         elif len(words) == 2 and words[0] == "profile":
