@@ -4,9 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from requests_smithy_retry.smithy import UriPattern
-from requests_smithy_retry.smithy.operations import Label, UriTable
-from requests_smithy_retry.smithy.protocols import parameters, path_segments, split_target
+from requests_smithy_retry.smithy.operations import Label, UriPattern, UriTable
+from requests_smithy_retry.smithy.protocols import parameters, path_segments
 
 
 def table(*patterns):
@@ -14,7 +13,7 @@ def table(*patterns):
 
 
 def find(routes, target):
-    path, query = split_target(target)
+    path, _, query = target.partition("#")[0].partition("?")
     segments = path_segments(path)
     return None if segments is None else routes.find("GET", segments, query)
 
@@ -156,7 +155,7 @@ def slow_match(pattern, segments, query):
 
 
 def slow_find(patterns, target):
-    path, query = split_target(target)
+    path, _, query = target.partition("#")[0].partition("?")
     segments, present = path_segments(path), parameters(query)
     matching = []
     for text in patterns:
