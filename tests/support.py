@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,6 +25,7 @@ from requests_smithy_retry.testing.scripted import wire_bytes
 
 __all__ = [
     "LEFT",
+    "ROOT",
     "URL",
     "Chunks",
     "Guide",
@@ -37,6 +41,7 @@ __all__ = [
     "pin_random",
     "pool_timeout",
     "prepare",
+    "python",
     "read_timeout",
     "reset_error",
     "scripted",
@@ -45,6 +50,7 @@ __all__ = [
     "wire_bytes",
 ]
 
+ROOT = Path(__file__).resolve().parents[1]
 URL = "https://api.example.com/things"
 
 
@@ -122,6 +128,14 @@ def before_each_sleep(clock: FakeClock, look: Callable[[float], object]) -> None
         usual(seconds)
 
     clock.sleep = sleep  # type: ignore[method-assign]
+
+
+def python(*arguments: str, cwd: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run this interpreter in a folder, with the package of this checkout, and without measuring coverage."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT), **environ}
+    env.pop("COVERAGE_PROCESS_START", None)
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=600, check=False)
 
 
 def reset_error() -> requests.exceptions.ConnectionError:

@@ -6,15 +6,12 @@ import signal
 import subprocess
 import sys
 import zipapp
-from pathlib import Path
 
 import pytest
 
-import requests_smithy_retry
 from requests_smithy_retry.testing import FaultServer, Reply
-from tests.support import LEFT
+from tests.support import LEFT, ROOT, python
 
-ROOT = Path(requests_smithy_retry.__file__).parent.parent
 pytestmark = pytest.mark.real_time
 
 PROGRAM = """\
@@ -49,12 +46,8 @@ def folder(tmp_path):
     return tmp_path
 
 
-def python(folder, *arguments):
-    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
-    environ.pop("COVERAGE_PROCESS_START", None)
-    return subprocess.run(
-        [sys.executable, *arguments], cwd=folder, env=environ, capture_output=True, text=True, timeout=600, check=False
-    )
+def run(folder, *arguments, starter=("-m", "requests_smithy_retry")):
+    return python(*starter, "run", *arguments, cwd=folder)
 
 
 SAID = "requests-smithy-retry: "
@@ -86,8 +79,8 @@ def starter(request, folder):
 @pytest.mark.parametrize("arguments", CASES, ids=" ".join)
 def test_a_program_runs_as_under_python(arguments, starter, folder):
     """Arguments, __main__, __file__, the path, exit status and traceback are the same; a line of ours follows."""
-    plain = python(folder, *arguments)
-    ours = python(folder, *starter, "run", *arguments)
+    plain = python(*arguments, cwd=folder)
+    ours = run(folder, *arguments, starter=starter)
     assert (plain.returncode, plain.stdout) == (ours.returncode, ours.stdout)
     # python -m shows two lines of runpy above the program's; our command does not.
     shown = [line for line in plain.stderr.splitlines() if not any(word in line for word in RUNPY)]
@@ -112,7 +105,7 @@ def test_a_program_runs_as_under_python(arguments, starter, folder):
 )
 def test_bad_usage_is_told_on_stderr(arguments, status, out, err, folder):
     """The status is 2, as for python; help goes to stdout."""
-    done = python(folder, "-m", "requests_smithy_retry", "run", *arguments)
+    done = run(folder, *arguments)
     assert (status, True, True) == (done.returncode, out in done.stdout, err in done.stderr)
 
 
@@ -132,8 +125,8 @@ def test_the_program_has_retries_by_the_environment(folder, monkeypatch):
     (folder / "app.py").write_text("import sys, requests; print(requests.get(sys.argv[1]).status_code)")
     monkeypatch.setenv("SMITHY_RETRY_MAX_ATTEMPTS", "4")
     with FaultServer([Reply(503)] * 3) as server:
-        assert "503\n" == python(folder, "app.py", server.url).stdout
-        assert "200\n" == python(folder, "-m", "requests_smithy_retry", "run", "app.py", server.url).stdout
+        assert "503\n" == python("app.py", server.url, cwd=folder).stdout
+        assert "200\n" == run(folder, "app.py", server.url).stdout
         assert 1 + 3 == len(server.requests)
 
 
@@ -168,7 +161,7 @@ def test_adapters_that_a_program_mounts_are_reached(option, variable, kinds, fol
     """``--mounted`` says which, else the environment; in a process that is started by spawn, too."""
     (folder / "mounts.py").write_text(MOUNTS)
     monkeypatch.setenv("SMITHY_RETRY_MOUNTED", variable)
-    done = python(folder, "-m", "requests_smithy_retry", "run", *option, "mounts.py", "--mounted=x")
+    done = run(folder, *option, "mounts.py", "--mounted=x")
     assert f"['--mounted=x'] {kinds} {kinds}\n" == done.stdout, done.stderr
 
 
@@ -185,7 +178,7 @@ def test_adapters_that_a_program_mounts_are_reached(option, variable, kinds, fol
 def test_a_program_that_is_not_reached_is_told_of_at_once_and_at_the_end(options, word, end, folder):
     """One line when its adapters are mounted, one at its end, in its own process alone, and if there is a stderr."""
     (folder / "left.py").write_text(LEFT)
-    done = python(folder, "-m", "requests_smithy_retry", "run", *options, "left.py", *filter(None, [word]))
+    done = run(folder, *options, "left.py", *filter(None, [word]))
     left = "requests's HTTPAdapter with Retry(2), which mounted='all' would translate"
     at_once = [f"{SAID}nothing in this program has retries so far; left alone: {left}", "mounted"]
     assert (0, [*at_once, *(SAID + line for line in end)]) == (done.returncode, done.stderr.splitlines())
@@ -216,7 +209,7 @@ def test_nothing_is_imported_before_the_program_does_it(variables, starter, fold
         (["requests"], "RetryAdapter\ndone\n", reached),
         (["ssl"], "RetryAdapter\ndone\n", reached),
     ):
-        done = python(folder, *starter, "run", "sees.py", *arguments)
+        done = run(folder, "sees.py", *arguments, starter=starter)
         assert (out, said) == (done.stdout, done.stderr)
 
 
@@ -251,8 +244,8 @@ if __name__ == "__main__":
 def test_processes_that_are_not_forked_have_retries_too(how, folder):
     """Processes of a pool and single ones get a RetryAdapter; nothing else differs from a run without us."""
     (folder / "spawns.py").write_text(SPAWNS)
-    plain = python(folder, "spawns.py", how)
-    ours = python(folder, "-m", "requests_smithy_retry", "run", "spawns.py", how)
+    plain = python("spawns.py", how, cwd=folder)
+    ours = run(folder, "spawns.py", how)
     assert (0, plain.stdout.replace("HTTPAdapter", "RetryAdapter")) == (ours.returncode, ours.stdout), ours.stderr
     assert "HTTPAdapter\nHTTPAdapter None\n" == plain.stdout
 
@@ -265,7 +258,7 @@ def test_a_program_may_import_us_first(first, folder):
         f"import requests_smithy_retry.{first} as first, requests, sys\n"
         "print(first.__name__, type(requests.Session().get_adapter('https://')).__name__)"
     )
-    done = python(folder, "-m", "requests_smithy_retry", "run", "first.py")
+    done = run(folder, "first.py")
     assert f"requests_smithy_retry.{first} RetryAdapter\n" == done.stdout
     assert f"{SAID}1 of 1 adapter had retries\n" == done.stderr
 
@@ -278,7 +271,7 @@ def test_the_path_is_that_of_python(program, folder):
     (folder / "package" / "__main__.py").write_text(source.read_text())
     zipapp.create_archive(folder / "package", folder / "archive.pyz")
     py_compile.compile(str(source), str(folder / "compiled.pyc"))
-    plain, ours = python(folder, program, "a"), python(folder, "-m", "requests_smithy_retry", "run", program, "a")
+    plain, ours = python(program, "a", cwd=folder), run(folder, program, "a")
     same = os.path.basename if sys.version_info < (3, 11) else str  # there python has the path as it was given
     assert [same(word) for word in plain.stdout.split()] == [same(word) for word in ours.stdout.split()] != []
 
@@ -298,5 +291,5 @@ def test_a_program_without_requests_pays_next_to_nothing(folder):
     )
     names = ("cli", "features", "features.everywhere", "features.everywhere.run")
     ours = ["requests_smithy_retry", *(f"requests_smithy_retry.{name}" for name in names)]
-    plain, run = (python(folder, "-S", name).stdout.split() for name in ("names.py", "start.py"))
-    assert sorted([*plain, *ours]) == run
+    plain, started = (python("-S", name, cwd=folder).stdout.split() for name in ("names.py", "start.py"))
+    assert sorted([*plain, *ours]) == started

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,10 +10,9 @@ import pytest
 pytest.importorskip("opentelemetry.sdk")
 
 from requests_smithy_retry.testing import FaultServer, Reply
+from tests.support import python
 
 pytestmark = [pytest.mark.real_time, pytest.mark.once]
-
-ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """\
 import multiprocessing, sys
 from opentelemetry import trace
@@ -45,25 +42,16 @@ if __name__ == "__main__":
 SEEN = ["GET None None", "GET 1 503"]
 
 
-def run(folder: Path, *command: str, **environ: str) -> tuple[list[str], str]:
+def run(folder: Path, *arguments: str, **environ: str) -> tuple[list[str], str]:
     """Run the program against a service that answers 503 and then 200; return its spans and its standard error."""
     (folder / "program.py").write_text(PROGRAM)
-    others = {name: value for name, value in os.environ.items() if name != "COVERAGE_PROCESS_START"}
     with FaultServer([Reply(503), Reply(200)]) as server:
-        done = subprocess.run(
-            [*command, server.url],
-            cwd=folder,
-            env={**others, **environ, "PYTHONPATH": str(ROOT), "NO_PROXY": "*"},
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-        )
+        done = python(*arguments, server.url, cwd=folder, NO_PROXY="*", **environ)
     assert 0 == done.returncode, done.stderr
     return [line for line in done.stdout.splitlines() if "requests" not in line], done.stderr
 
 
-OURS = (sys.executable, "-m", "requests_smithy_retry", "run", "program.py")
+OURS = ("-m", "requests_smithy_retry", "run", "program.py")
 
 
 @pytest.mark.parametrize("how", ["here", "fork", "spawn"])
@@ -78,21 +66,13 @@ def test_run_shows_each_retry(tmp_path: Path, how: str) -> None:
 def test_opentelemetry_instrument_shows_each_retry(tmp_path: Path, how: str) -> None:
     """No variable is needed: the instrumentor is found by its entry point."""
     command = str(Path(sys.executable).with_name("opentelemetry-instrument"))
-    spans, _ = run(tmp_path, command, *OURS, how, OTEL_PYTHON_DISABLED_INSTRUMENTATIONS="requests")
+    spans, _ = run(tmp_path, command, sys.executable, *OURS, how, OTEL_PYTHON_DISABLED_INSTRUMENTATIONS="requests")
     assert SEEN == spans
 
 
 def test_a_bad_name_stops_the_program_before_it_starts(tmp_path: Path) -> None:
     """The error is one line that names the variable, not a traceback."""
     (tmp_path / "program.py").write_text("print('started')")
-    done = subprocess.run(
-        OURS,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "SMITHY_RETRY_TELEMETRY": "otle"},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    done = python(*OURS, cwd=tmp_path, SMITHY_RETRY_TELEMETRY="otle")
     assert (2, "") == (done.returncode, done.stdout)
     assert done.stderr.startswith("requests-smithy-retry: telemetry='otle' (from environment variable SMITHY_RETRY_TEL")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +9,9 @@ import requests
 import responses
 
 from requests_smithy_retry import mount
+from tests.support import python
 
 pytest_plugins = ["pytester"]
-
-ROOT = Path(__file__).resolve().parents[2]
 URL = "https://api.example.com/things"
 
 
@@ -84,25 +80,23 @@ def test_after(retry_clock):
 """
 
 
+def run_pytest(pytester: pytest.Pytester, *arguments: str) -> str:
+    """Run pytest with the plugin, and with nothing else that is installed; return its output."""
+    options = ("-m", "pytest", "-p", "requests_smithy_retry_pytest", "-p", "no:cacheprovider", "--strict-markers")
+    run = python(*options, *arguments, cwd=pytester.path, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
+    assert 0 == run.returncode, run.stdout + run.stderr
+    return run.stdout
+
+
 def calls_in_order(pytester: pytest.Pytester, *tests: str) -> dict[str, int]:
     """Run tests whose module has one session for a service that is down; return the requests that each sent."""
-    pytester.makepyfile(DOWN)
-    options = ["-p", "requests_smithy_retry_pytest", "-p", "no:cacheprovider", "--strict-markers"]
-    environment = {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    file = next(pytester.path.glob("test_*.py")).name
-    run = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, *(f"{file}::test_{name}" for name in tests)],
-        cwd=pytester.path,
-        capture_output=True,
-        text=True,
-        env=environment,
-        check=False,
-    )
-    assert 0 == run.returncode, run.stdout + run.stderr
+    file = pytester.makepyfile(DOWN).name
+    run_pytest(pytester, *(f"{file}::test_{name}" for name in tests))
     said = (pytester.path / "calls.txt").read_text().rstrip(",").split(",")
     return {name: int(number) for name, number in (words.split() for words in said)}
 
 
+@pytest.mark.real_time
 @pytest.mark.once
 @pytest.mark.parametrize("order", [("one", "other"), ("other", "one")])
 def test_each_test_begins_anew(pytester: pytest.Pytester, order: tuple[str, str]) -> None:
@@ -112,6 +106,7 @@ def test_each_test_begins_anew(pytester: pytest.Pytester, order: tuple[str, str]
     assert dict.fromkeys(order, alone) == calls_in_order(pytester, *order)
 
 
+@pytest.mark.real_time
 @pytest.mark.once
 def test_a_test_with_the_marker_begins_where_the_last_one_ended(pytester: pytest.Pytester) -> None:
     """The outage of the test before is still known, so nothing is retried."""
@@ -119,19 +114,11 @@ def test_a_test_with_the_marker_begins_where_the_last_one_ended(pytester: pytest
     assert (True, 1) == (calls["one"] > 1, calls["after"])
 
 
+@pytest.mark.real_time
 def test_loading_the_plugin_imports_nothing(pytester: pytest.Pytester) -> None:
     """A test run that asks for no fixture has imported neither the package nor requests."""
     pytester.makepyfile(
         "import sys\ndef test_nothing():\n"
         "    assert not {'requests', 'requests_smithy_retry', 'urllib3'} & set(sys.modules)\n"
     )
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "requests_smithy_retry_pytest", "-p", "no:cacheprovider"]
-    run = subprocess.run(
-        command,
-        cwd=pytester.path,
-        capture_output=True,
-        text=True,
-        env={"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        check=False,
-    )
-    assert "1 passed" in run.stdout, run.stdout + run.stderr
+    assert "1 passed" in run_pytest(pytester)

@@ -1,15 +1,11 @@
 """Two SDKs by other people that use requests, unchanged, against a loopback server."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 import requests
 
-import requests_smithy_retry
 from requests_smithy_retry import install, uninstall
 from requests_smithy_retry.testing import FaultServer, Reply
+from tests.support import python
 
 hvac = pytest.importorskip("hvac")
 gitlab = pytest.importorskip("gitlab")
@@ -63,18 +59,11 @@ def test_python_gitlab_has_retries_through_install():
 def test_a_program_with_an_sdk_has_retries_through_run_and_environment(name, program, answer, output, tmp_path):
     """The program is unchanged: run gives it retries, and variables set their number or switch them off."""
     (tmp_path / "program.py").write_text(program)
-    root = os.path.dirname(os.path.dirname(requests_smithy_retry.__file__))
-    environ = {**os.environ, "PYTHONPATH": root, "SMITHY_RETRY_MAX_ATTEMPTS": "4", "SMITHY_RETRY_MAX_BACKOFF": "10ms"}
+    policy = {"SMITHY_RETRY_MAX_ATTEMPTS": "4", "SMITHY_RETRY_MAX_BACKOFF": "10ms"}
     with FaultServer([Reply(503)] * 3 + [answer]) as server:
-        command = [sys.executable, "-m", "requests_smithy_retry", "run", "program.py", server.url]
-
-        def run(**more):
-            return subprocess.run(
-                command, cwd=tmp_path, env={**environ, **more}, capture_output=True, text=True, timeout=600, check=False
-            )
-
-        done = run()
+        command = ["-m", "requests_smithy_retry", "run", "program.py", server.url]
+        done = python(*command, cwd=tmp_path, **policy)
         assert (output, 4) == (done.stdout, len(server.requests)), done.stderr
         server.reset()
-        done = run(SMITHY_RETRY_ENABLED="false")
+        done = python(*command, cwd=tmp_path, **policy, SMITHY_RETRY_ENABLED="false")
         assert (1, 1) == (done.returncode, len(server.requests))
