@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from urllib3.util import Retry
 
@@ -11,61 +13,53 @@ from tests.faults import FaultServer, Reply
 from tests.support import Reply as Scripted
 from tests.support import scripted, send, session_with
 
-OK = Reply(body=b"at last")
-NO = [
-    {"x-should-retry": "false"},
-    {"X-Should-Retry": " FALSE "},
-    {"Stripe-Should-Retry": "false"},
-    {"grpc-retry-pushback-ms": "-1"},
-    {"x-should-retry": "true", "stripe-should-retry": "false"},
-    {"x-envoy-overloaded": "true", "x-should-retry": "false"},
-]
-NOTHING = [
-    {"x-should-retry": "1"},
-    {"x-should-retry": ""},
-    {"grpc-retry-pushback-ms": "0"},
-    {"grpc-retry-pushback-ms": "250"},
-    {"grpc-retry-pushback-ms": "soon"},
-    {"x-envoy-overloaded": "true"},
-]
+YES, NO = {"x-should-retry": "true"}, {"x-should-retry": "false"}
 
 
-def statuses(status: int, said: dict[str, str], method: str = "GET", **options) -> list[int | None]:
+@pytest.mark.parametrize(
+    ("status", "said", "how", "expected"),
+    [
+        # No forbids.
+        (503, NO, {}, [503]),
+        (503, {"X-Should-Retry": " FALSE "}, {}, [503]),
+        (503, {"Stripe-Should-Retry": "false"}, {}, [503]),
+        (503, {"grpc-retry-pushback-ms": "-1"}, {}, [503]),
+        (503, {"x-should-retry": "true", "stripe-should-retry": "false"}, {}, [503]),
+        (503, {"x-envoy-overloaded": "true", "x-should-retry": "false"}, {}, [503]),
+        # Yes indicates a retry of what is not retried by itself.
+        *[(status, YES, {}, [status, 200]) for status in (400, 409, 501)],
+        *[(status, {"stripe-should-retry": "true"}, {}, [status, 200]) for status in (400, 409, 501)],
+        *[(status, {}, {}, [status]) for status in (400, 409, 501)],
+        # Anything else says nothing.
+        *[
+            (status, {name: value}, {}, expected)
+            for status, expected in ((503, [503, 200]), (400, [400]))
+            for name, value in (
+                ("x-should-retry", "1"),
+                ("x-should-retry", ""),
+                ("grpc-retry-pushback-ms", "0"),
+                ("grpc-retry-pushback-ms", "250"),
+                ("grpc-retry-pushback-ms", "soon"),
+                ("x-envoy-overloaded", "true"),
+            )
+        ],
+        # The resend rule stands: the server may have acted on a POST, unless it has a key.
+        (503, YES, {"method": "POST"}, [503]),
+        (503, YES, {"method": "POST", "idempotency_key": True}, [503, 200]),
+        # Programs with a urllib3 Retry have what they had.
+        (503, NO, {"max_retries": Retry(1, status_forcelist=[503], backoff_factor=0)}, [503, 200]),
+    ],
+    ids=str,
+)
+def test_the_servers_word_counts(status: int, said: dict[str, str], how: Any, expected: list[int]) -> None:
     """The statuses of a request's attempts, whose first answer has these headers, and the second is well."""
-    with (
-        FaultServer([Reply(status, headers=tuple(said.items())), OK]) as server,
-        session_with(RetryAdapter(clock=FakeClock(), **options)) as client,
-    ):
+    options = dict(how)
+    method, first = options.pop("method", "GET"), Reply(status, headers=tuple(said.items()))
+    adapter = RetryAdapter(clock=FakeClock(), **options)
+    with FaultServer([first, Reply(body=b"at last")]) as server, session_with(adapter) as client:
         history = retry_history(client.request(method, server.url, timeout=30))
     assert history is not None
-    return [attempt.status for attempt in history.attempts]
-
-
-@pytest.mark.parametrize("said", NO, ids=str)
-def test_no_forbids(said: dict[str, str]) -> None:
-    """A 503 whose server says no is the answer."""
-    assert [503] == statuses(503, said)
-
-
-@pytest.mark.parametrize("name", ["x-should-retry", "stripe-should-retry"])
-@pytest.mark.parametrize("status", [400, 409, 501])
-def test_yes_indicates(name: str, status: int) -> None:
-    """A status that is not retried by itself is retried where the server says yes."""
-    assert [status, 200] == statuses(status, {name: "true"})
-    assert [status] == statuses(status, {})
-
-
-@pytest.mark.parametrize("said", NOTHING, ids=str)
-def test_anything_else_says_nothing(said: dict[str, str]) -> None:
-    """A 503 is retried and a 400 is not, as without the header."""
-    assert ([503, 200], [400]) == (statuses(503, said), statuses(400, said))
-
-
-def test_a_post_is_not_sent_again_because_its_server_says_yes() -> None:
-    """The resend rule stands: the server may have acted on it, unless the request has a key."""
-    said = {"x-should-retry": "true"}
-    assert [503] == statuses(503, said, "POST")
-    assert [503, 200] == statuses(503, said, "POST", idempotency_key=True)
+    assert expected == [attempt.status for attempt in history.attempts]
 
 
 def test_what_envoy_dropped_is_sent_again_like_a_throttled_request() -> None:
@@ -91,9 +85,3 @@ def test_a_429_keeps_its_hint() -> None:
     clock = FakeClock()
     send(scripted(Scripted(429, {"x-envoy-ratelimited": "true", "Retry-After": "1"}), 200, clock=clock, max_attempts=2))
     assert 1.0 == clock.sleeps[0]
-
-
-def test_a_translated_retry_says_itself_what_is_retried() -> None:
-    """Programs with a urllib3 ``Retry`` have what they had."""
-    retry = Retry(1, status_forcelist=[503], backoff_factor=0)
-    assert [503, 200] == statuses(503, {"x-should-retry": "false"}, max_retries=retry)
