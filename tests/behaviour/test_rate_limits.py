@@ -11,7 +11,7 @@ from urllib3.util import Retry
 
 from requests_smithy_retry import RateLimitDialect, retry_history, retry_options
 from requests_smithy_retry.testing import FakeClock
-from tests.support import Reply, reset_error, scripted, send
+from tests.support import URL, Reply, reset_error, scripted, send
 
 SCOPE = "https://api.example.com:443"
 
@@ -64,15 +64,21 @@ def test_who_waited_says_so(caplog: pytest.LogCaptureFixture) -> None:
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{"pacing": "off"}, {"max_retries": Retry(1, respect_retry_after_header=False)}, {"enabled": False}],
+    ("url", "status", "options"),
+    [
+        pytest.param(URL, 200, {"pacing": "off"}, id="it is off"),
+        pytest.param(URL, 200, {"max_retries": Retry(1, respect_retry_after_header=False)}, id="a Retry heeds no hint"),
+        pytest.param(URL, 200, {"enabled": False}, id="there are no retries at all"),
+        pytest.param(URL, 429, {"operation_timeout": 5}, id="the wait would end past the deadline"),
+        pytest.param(URL, 429, {"max_retry_after": 5}, id="the wait would be longer than max_retry_after"),
+        pytest.param("https://other.example.com/", 200, {}, id="the limit is that of another origin"),
+    ],
 )
-def test_where_it_is_off_nobody_waits(options: dict[str, Any]) -> None:
-    """The adapter's option, a translated ``Retry`` that heeds no hint, or no retries at all."""
-    clock = FakeClock()
-    adapter = scripted(limit(0), 200, clock=clock, **options)
-    assert [200, 200] == [send(adapter).status_code for _ in range(2)]
-    assert [] == clock.sleeps
+def test_nobody_waits(url: str, status: int, options: dict[str, Any]) -> None:
+    """The request goes at once, whatever the server says to it."""
+    adapter = scripted(limit(0), limit(0, status=status), clock=FakeClock(), **options)
+    assert [200, status] == [send(adapter).status_code, send(adapter, url=url).status_code]
+    assert [] == adapter.clock.sleeps
 
 
 def test_a_block_can_switch_it_off() -> None:
@@ -85,15 +91,6 @@ def test_a_block_can_switch_it_off() -> None:
         with retry_options(pacing="announced"):
             send(adapter)
     assert [5.0] == adapter.clock.sleeps
-
-
-@pytest.mark.parametrize("options", [{"operation_timeout": 5}, {"max_retry_after": 5}])
-def test_bounds_hold(options: dict[str, Any]) -> None:
-    """A send that would wait longer than the deadline or ``max_retry_after`` allow goes at once."""
-    adapter = scripted(limit(0), limit(0, status=429), clock=FakeClock(), **options)
-    send(adapter)
-    assert 429 == send(adapter).status_code
-    assert [] == adapter.clock.sleeps
 
 
 @pytest.mark.parametrize(("longest", "expected"), [(9, [8.5]), (9.2, [8.5, 0.5])])
@@ -178,14 +175,6 @@ def test_a_user_adds_a_dialect_in_one_line() -> None:
     for _ in range(2):
         send(adapter)
     assert [3.0] == adapter.clock.sleeps
-
-
-def test_another_origin_is_not_held() -> None:
-    """A limit is that of the origin that announced it."""
-    adapter = scripted(limit(0), 200, clock=FakeClock())
-    send(adapter)
-    send(adapter, url="https://other.example.com/")
-    assert [] == adapter.clock.sleeps
 
 
 SIGNED = "AWS4-HMAC-SHA256 Credential={}/20260101/eu/x/aws4_request, SignedHeaders=host, Signature={}"

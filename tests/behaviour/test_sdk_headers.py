@@ -7,32 +7,27 @@ from typing import Any
 
 import pytest
 
-from requests_smithy_retry import RetryListener, SdkHeaders, testing
+from requests_smithy_retry import RetryListener, SdkHeaders
 from tests.support import prepare, scripted, send
 
 ID, REQUEST = "amz-sdk-invocation-id", "amz-sdk-request"
 
 
 @pytest.mark.parametrize(
-    ("attempts", "statuses", "expected"),
+    ("options", "statuses", "expected"),
     [
-        (3, (200,), ["attempt=1; max=3"]),
-        (3, (500, 500, 200), ["attempt=1; max=3", "attempt=2; max=3", "attempt=3; max=3"]),
-        (4, (200,), ["attempt=1; max=4"]),
+        ({"max_attempts": 3}, (200,), ["attempt=1; max=3"]),
+        ({"max_attempts": 3}, (500, 500, 200), ["attempt=1; max=3", "attempt=2; max=3", "attempt=3; max=3"]),
+        ({"max_attempts": 4}, (200,), ["attempt=1; max=4"]),
+        # An operation that waits for its service may make any number of attempts.
+        ({"quota": "payoff"}, (500, 500, 500, 200), [f"attempt={number}" for number in (1, 2, 3, 4)]),
     ],
 )
-def test_each_attempt_says_its_number(attempts: int, statuses: tuple[int, ...], expected: list[str]) -> None:
-    """``amz-sdk-request`` counts the attempts, and names the most there may be."""
-    adapter = scripted(*statuses, listeners=[SdkHeaders()], max_attempts=attempts)
+def test_each_attempt_says_its_number(options: Any, statuses: tuple[int, ...], expected: list[str]) -> None:
+    """``amz-sdk-request`` counts the attempts, and names the most there may be, if there is a cap."""
+    adapter = scripted(*statuses, listeners=[SdkHeaders()], **options)
     send(adapter)
     assert expected == [sent.headers[REQUEST] for sent in adapter.sent]
-
-
-def test_without_a_cap_no_maximum_is_named() -> None:
-    """An operation that waits for its service may make any number of attempts."""
-    adapter = testing.scripted(500, 500, 500, 200, listeners=[SdkHeaders()])
-    send(adapter)
-    assert [f"attempt={number}" for number in (1, 2, 3, 4)] == [sent.headers[REQUEST] for sent in adapter.sent]
 
 
 def test_an_operation_has_one_invocation_id() -> None:

@@ -134,24 +134,19 @@ def test_a_client_of_the_program_is_taken_as_it_is() -> None:
             RetryConfig(quota=other)
 
 
-def test_an_asynchronous_client_is_refused_by_name() -> None:
-    """Its calls cannot be waited for by a thread."""
-    with pytest.raises(ValueError, match=r"but not of redis\.asyncio"):
-        RedisQuota(redis.asyncio.Redis())
-
-
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("server", "options", "words"),
     [
-        ({"capacity": -1}, "capacity=-1: a finite number"),
-        ({"timeout": 0}, "timeout=0: a finite number of seconds above 0"),
-        ({"timeout": float("inf")}, "timeout=inf: a finite number of seconds above 0"),
+        (DEAD, {"capacity": -1}, "capacity=-1: a finite number"),
+        (DEAD, {"timeout": 0}, "timeout=0: a finite number of seconds above 0"),
+        (DEAD, {"timeout": float("inf")}, "timeout=inf: a finite number of seconds above 0"),
+        (redis.asyncio.Redis(), {}, r"but not of redis\.asyncio"),  # no thread can wait for its calls
     ],
 )
-def test_numbers_out_of_range_are_refused(options: dict[str, float], words: str) -> None:
+def test_what_no_quota_can_be_made_of_is_refused(server: Any, options: dict[str, float], words: str) -> None:
     """The capacity is that of a bucket; the time-out bounds each call."""
     with pytest.raises(ValueError, match=words):
-        RedisQuota(DEAD, **options)
+        RedisQuota(server, **options)
 
 
 def test_a_socket_timeout_in_the_url_bounds_each_call() -> None:
