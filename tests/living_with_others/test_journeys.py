@@ -17,7 +17,7 @@ import requests
 
 from requests_smithy_retry import retry_summary
 from requests_smithy_retry.testing import Behaviour, CutBody, FaultServer, RecordedRequest, Reply
-from tests.project.test_docs import BLOCK, ROOT
+from tests.project.test_docs import BLOCK, ROOT, blocks_of
 
 pytestmark = pytest.mark.real_time
 
@@ -25,16 +25,26 @@ HOWTO = ROOT / "docs" / "howto"
 CSV = b"day,value\n1,2\n"
 
 
-def run(page: str, server: FaultServer, **replaced: str) -> dict[str, Any]:
-    """Run every block of a page, marked or not, with the server in place of example.com."""
+def all_blocks_of(page: str) -> list[str]:
+    """Every block of a page, those that the tests of the pages do not run included."""
+    return [match[2] for match in BLOCK.finditer((HOWTO / page).read_text(encoding="utf-8"))]
+
+
+def run(blocks: list[str], server: FaultServer, **replaced: str) -> dict[str, Any]:
+    """Run these blocks with the server in place of example.com."""
     space: dict[str, Any] = {"__name__": "journey"}
-    text = (HOWTO / page).read_text(encoding="utf-8")
-    for block in [match[2] for match in BLOCK.finditer(text)]:
+    for block in blocks:
         code = block.replace("https://api.example.com", server.url)
         for old, new in replaced.items():
             code = code.replace(old, new)
-        exec(compile(code, page, "exec"), space)
+        exec(compile(code, "page", "exec"), space)
     return space
+
+
+def run_job(server: FaultServer, files: int = 90, **replaced: str) -> dict[str, Any]:
+    """Run the page of the nightly job with so many files."""
+    pytest.importorskip("pandas")
+    return run(all_blocks_of("nightly-job.md"), server, **{"range(300)": f"range({files})"}, **replaced)
 
 
 class Files:
@@ -72,10 +82,9 @@ class Files:
 @pytest.mark.once
 def test_a_nightly_job_gets_every_file_into_pandas(capsys: pytest.CaptureFixture[str]) -> None:
     """Within an announced limit, with cut bodies and 503s: no file is lost, no request refused, one bar, one line."""
-    pytest.importorskip("pandas")
     files = Files(limit=40, window=1.0)
     with FaultServer(files) as server:
-        space = run("nightly-job.md", server, **{"range(300)": "range(90)"})
+        space = run_job(server)
     out, err = capsys.readouterr()
     assert ({}, 90, 0) == (space["lost"], len(space["frames"]), files.refused)
     assert all(frame.shape == (1, 2) for frame in space["frames"].values())
@@ -86,7 +95,6 @@ def test_a_nightly_job_gets_every_file_into_pandas(capsys: pytest.CaptureFixture
 
 def test_a_nightly_job_has_a_second_round(capsys: pytest.CaptureFixture[str]) -> None:
     """A file that three attempts did not get comes then; one that is empty or not there is told of, by its reason."""
-    pytest.importorskip("pandas")
     asked: Counter[str] = Counter()
 
     def answer(request: RecordedRequest) -> Behaviour:
@@ -96,7 +104,7 @@ def test_a_nightly_job_has_a_second_round(capsys: pytest.CaptureFixture[str]) ->
         return Reply(503) if request.path == "/5.csv" and asked[request.path] <= 3 else Reply(body=CSV)
 
     with FaultServer(answer) as server:
-        space = run("nightly-job.md", server, **{"range(300)": "range(90)"})
+        space = run_job(server)
     out, _ = capsys.readouterr()
     assert {f"{server.url}/3.csv", f"{server.url}/7.csv"} == set(space["lost"])
     assert 4 == asked["/5.csv"]
@@ -110,10 +118,9 @@ def test_a_nightly_job_has_a_second_round(capsys: pytest.CaptureFixture[str]) ->
 
 def test_a_nightly_job_ends_when_its_time_is_up() -> None:
     """The threads of the pool honour the deadline of the block, with a server that never answers."""
-    pytest.importorskip("pandas")
     began = time.monotonic()
     with FaultServer(default=Reply(503, {"Retry-After": "60"})) as server:
-        space = run("nightly-job.md", server, **{"range(300)": "range(9)", "deadline=3600": "deadline=0.5"})
+        space = run_job(server, 9, **{"deadline=3600": "deadline=0.5"})
     assert time.monotonic() - began < 30
     assert 9 == len(space["lost"])
 
@@ -121,10 +128,9 @@ def test_a_nightly_job_ends_when_its_time_is_up() -> None:
 def test_a_nightly_job_ends_at_ctrl_c(tmp_path: Path) -> None:
     """Threads that wait for a server which is down let go, and what has not begun is not sent."""
     pytest.importorskip("pandas")
-    text = (HOWTO / "nightly-job.md").read_text(encoding="utf-8")
-    block = next(match[2] for match in BLOCK.finditer(text))
     with FaultServer(default=Reply(503)) as server:
-        (tmp_path / "job.py").write_text(block.replace("https://api.example.com", server.url))
+        code = all_blocks_of("nightly-job.md")[0].replace("https://api.example.com", server.url)
+        (tmp_path / "job.py").write_text(code)
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         command = [sys.executable, "job.py"]
         pipe = subprocess.PIPE
@@ -140,7 +146,7 @@ def test_a_nightly_job_ends_at_ctrl_c(tmp_path: Path) -> None:
         assert len(server.requests) < 100
 
 
-def test_a_payment_is_applied_once(tmp_path: Path) -> None:
+def test_a_payment_is_applied_once() -> None:
     """The upstream applies it and answers 504; the retry has the same key, which the page made from the order."""
     applied: Counter[str] = Counter()
 
@@ -151,12 +157,8 @@ def test_a_payment_is_applied_once(tmp_path: Path) -> None:
         applied[key] += 1
         return Reply(504) if applied[key] == 1 else Reply(body=b'{"status": "done"}')
 
-    text = (HOWTO / "web-service.md").read_text(encoding="utf-8")
-    blocks = [match[2] for match in BLOCK.finditer(text) if match[1] is None]
-    space: dict[str, Any] = {"__name__": "journey"}
     with FaultServer(upstream) as server:
-        for block in blocks:
-            exec(compile(block.replace("https://api.example.com", server.url), "web-service.md", "exec"), space)
+        space = run(blocks_of(HOWTO / "web-service.md"), server)
     assert {'"order-17"': 2} == applied
     assert (1, 1, 0) == (lambda of: (of.retried, of.saved, of.lost))(retry_summary(space["session"]))
 
@@ -168,12 +170,9 @@ def test_a_view_has_one_bound_for_all_its_calls() -> None:
         time.sleep(0.5)
         return Reply(503)
 
-    text = (HOWTO / "web-service.md").read_text(encoding="utf-8")
-    blocks = [match[2].partition("\nassert")[0] for match in BLOCK.finditer(text) if match[1] is None]
-    space: dict[str, Any] = {"__name__": "journey"}
     with FaultServer(upstream) as server:
-        for block in blocks:
-            exec(compile(block.replace("https://api.example.com", server.url), "web-service.md", "exec"), space)
+        blocks = [block.partition("\nassert")[0] for block in blocks_of(HOWTO / "web-service.md")]
+        space = run(blocks, server)
         for header, most in ({"HTTP_X_REQUEST_DEADLINE": "30"}, 2.4), ({"HTTP_X_REQUEST_DEADLINE": "0.2"}, 0.45):
             began = time.monotonic()
             with pytest.raises(requests.Timeout):
@@ -183,12 +182,9 @@ def test_a_view_has_one_bound_for_all_its_calls() -> None:
 
 def test_a_library_waits_for_what_its_service_calls_locked() -> None:
     """The classifier of the page reads the code in the body; another 409 is an answer, also for a POST with a key."""
-    text = (HOWTO / "ship-it-in-your-library.md").read_text(encoding="utf-8")
-    space: dict[str, Any] = {"__name__": "journey"}
-    exec(next(match[2] for match in BLOCK.finditer(text)), space)
     locked, other = Reply(409, body=b'{"code": "LOCKED"}'), Reply(409, body=b'{"code": "GONE"}')
     with FaultServer([locked, Reply(body=b'{"name": "seven"}'), other, locked, Reply(201), other]) as server:
-        client = space["Client"](f"{server.url}/")
+        client = run(all_blocks_of("ship-it-in-your-library.md")[:1], server)["Client"](f"{server.url}/")
         assert {"name": "seven"} == client.thing("7")
         with pytest.raises(requests.HTTPError):
             client.thing("8")
@@ -208,7 +204,7 @@ def test_an_old_program_makes_a_third_of_its_requests_or_less_in_an_outage(
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("SMITHY_RETRY_PATIENCE", "1")
     with FaultServer([Reply(503), Reply(200)]) as server:
-        space = run("run.md", server, **{'"https://"': '"http://"', ", patience=10": ""})
+        space = run(all_blocks_of("run.md"), server, **{'"https://"': '"http://"', ", patience=10": ""})
         assert 2 == len(server.requests)
     assert 1 == retry_summary(space["session"]).saved
     counts = [int(line.split()[0]) for line in capfd.readouterr().out.splitlines() if line.endswith(" requests")]

@@ -18,13 +18,8 @@ BODY = bytes(300_000)
 def test_tqdm_draws_one_bar_for_a_download(monkeypatch: pytest.MonkeyPatch) -> None:
     """A body of several parts has one bar, which ends at the body's length and is closed."""
     bars: list[Any] = []
-
-    class Counted(tqdm.tqdm):  # type: ignore[type-arg]
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            super().__init__(*args, **kwargs)
-            bars.append(self)
-
-    monkeypatch.setattr(tqdm, "tqdm", Counted)
+    drawn = tqdm.tqdm
+    monkeypatch.setattr(tqdm, "tqdm", lambda *args, **kwargs: (bars.append(drawn(*args, **kwargs)), bars[-1])[1])
     space: dict[str, Any] = {"requests": requests, "mount": mount}
     blocks = blocks_of(ROOT / "docs/howto/large-downloads.md")
     exec(next(block for block in blocks if "from tqdm import tqdm" in block), space)
