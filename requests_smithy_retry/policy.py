@@ -15,7 +15,7 @@ from .classifiers.fold import classify
 from .classifiers.outcome import Fault, Outcome, floor_of
 from .classifiers.protocol import FunctionClassifier, Only, RetryClassifier, in_order
 from .clock import SYSTEM_CLOCK, Clock, rest_until_permitted
-from .config.retry_options import NOTHING, current_options
+from .config.retry_options import current_options
 from .core.foreign import delay_of
 from .core.strategy import RetryContext, RetryStrategy, RetryToken, StandardRetryStrategy, context_of
 from .errors import RetryError, StopReason, TokenError
@@ -178,7 +178,7 @@ class DirectedError(Exception):
         source = None if self.retry_after is None else "error"
         wanted = dataclasses.replace(reason_of(reason), retry_after=self.retry_after, retry_after_source=source)
         directed = FunctionClassifier(lambda outcome: RetryAction.retry_indicated(wanted), name="retry policy")
-        around = current_options.get() or NOTHING
+        around = current_options.get()
         options = dataclasses.replace(around, classifiers=Only((directed,)))
         self.retry_context: RetryContext = RetryContext(outcome, deadline, options)
 
@@ -325,7 +325,7 @@ def _end_of(max_time: float | None, clock: Clock) -> float | None:
 
 def _until(deadline: float | None, clock: Clock) -> float | None:
     """Return the earlier of a deadline and that of the surrounding ``retry_options`` block, on a clock."""
-    around = (current_options.get() or NOTHING).deadline
+    around = current_options.get().deadline
     if around is None:
         return deadline
     at = around.on(clock).at
@@ -334,7 +334,7 @@ def _until(deadline: float | None, clock: Clock) -> float | None:
 
 def _check_block(tries: int, strategy: RetryStrategy) -> None:
     """Raise ``RetryError`` if the surrounding ``retry_options`` block, which a foreign strategy ignores, has it so."""
-    around = current_options.get() or NOTHING
+    around = current_options.get()
     if around.enabled is False:
         raise RetryError(stop_reason=StopReason.DISABLED)
     # A built-in strategy reads it itself: it knows which tries count (contract 6.2).

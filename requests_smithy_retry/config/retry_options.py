@@ -115,10 +115,10 @@ class OperationKeywords(TypedDict, total=False):
 
 NOTHING = OperationOptions()
 
-current_options: contextvars.ContextVar[OperationOptions | None] = contextvars.ContextVar(
-    "requests_smithy_retry.config.options", default=None
+current_options: contextvars.ContextVar[OperationOptions] = contextvars.ContextVar(
+    "requests_smithy_retry.config.options", default=NOTHING
 )
-"""The options of this context, or None outside any block. Read them with :func:`options_in_force`."""
+"""The options of this context."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -138,16 +138,16 @@ class OptionsBlock(ContextDecorator):
         changes = dict(self._changes)
         if "deadline" in changes:
             changes["deadline"] = after(changes["deadline"], self._clock)
-        options = _changed(current_options.get() or NOTHING, _Entry(self, changes))
+        options = _changed(current_options.get(), _Entry(self, changes))
         current_options.set(options)
         return options
 
     def __exit__(self, *exc_info: object) -> None:
-        entries = (current_options.get() or NOTHING).entries
+        entries = current_options.get().entries
         own = [entry for entry in entries if entry.block is self][-1:]
         if own:
             left = [entry for entry in entries if entry not in own]
-            current_options.set(functools.reduce(_changed, left, NOTHING) if left else None)
+            current_options.set(functools.reduce(_changed, left, NOTHING))
 
     def __call__(self, function: F) -> F:
         """Return the function with the options in force during each call of it, until it returns."""
@@ -170,10 +170,6 @@ class OptionsBlock(ContextDecorator):
 
     def __repr__(self) -> str:
         return f"retry_options({', '.join(f'{name}={value!r}' for name, value in self._changes.items())})"
-
-
-def options_in_force() -> OperationOptions | None:
-    return current_options.get()
 
 
 def patience_given(config: RetryConfig, options: OperationOptions | None) -> float | None:
@@ -203,29 +199,11 @@ def retry_options(*, clock: Clock = SYSTEM_CLOCK, **options: Unpack[OperationKey
     their work with ``contextvars.copy_context().run`` where they should.
 
     An inner block overrides what it names and inherits the rest; its classifiers are added to the outer ones, unless
-    they are given as ``only(...)``: then they replace all others.
+    they are given as ``only(...)``: then they replace all others. Of deadlines, the one that ends first counts; it
+    bounds redirects, auth re-sends and several requests together (contract 8.4).
 
     :param clock: measures the deadline.
-    :param max_attempts: most requests that each operation sends, 1 or more.
-    :param classifiers: classifiers beside the strategy's own, or ``only(...)`` of some in their place.
-    :param idempotent: True: the requests may be sent again, whatever their method. False: they may not.
-    :param long_poll: the operations are long polls: with an empty quota, the backoff is waited before the outcome
-        is handed over.
-    :param idempotency_key: True, or a function that makes a key: each operation gets a key of its own, as with the
-        option of that name. False: none.
-    :param enabled: False: no retries; the adapter behaves as a plain ``HTTPAdapter``.
-    :param deadline: seconds from entering the block, above 0: one bound over all of it, redirects, auth re-sends and
-        several requests (contract 8.4), but not over what other threads do. Of nested blocks, the one that ends first
-        counts.
-    :param patience: an operation waits for its service while the outage is younger than this, in seconds; 0: it does
-        not wait. A wait that a server asks for is not made if it is longer, or would end later than twice this after
-        the operation began.
-    :param max_wait: a longer wait, of whatever kind, ends the call with :class:`RetryLater`; seconds.
-    :param cancel: an event that ends any wait with :class:`RetryCancelled` once it is set, within 0.05 s.
-    :param resume: False: a body that breaks off is not continued where it stopped.
-    :param validate: a function of a 2xx, as the option of that name; of nested blocks, the innermost one is asked.
-    :param digest: ``"sha256:..."``, or another algorithm of ``hashlib``: a body of a 2xx in the block is hashed as
-        it is read, and must have this digest once it is whole, or :class:`DigestMismatch` is raised.
+    :param options: any field of :class:`.OperationOptions`; None is the same as not given.
     :raises RetryConfigError: for a value that an option does not allow.
     :raises TypeError: for any other option.
     """

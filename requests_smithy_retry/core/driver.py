@@ -74,7 +74,7 @@ class Driver(HTTPAdapter):
     ) -> Response:
         """Send a request, as often as the policy allows; the arguments are those of ``HTTPAdapter.send``."""
         how = {"verify": verify, "cert": cert, "proxies": proxies}
-        plan, options = self.plan, current_options.get() or NOTHING
+        plan, options = self.plan, current_options.get()
         if plan.shown is not None:
             plan = self._plan_now()
         if not plan.config.enabled or options.enabled is False or this_thread.retries_off:

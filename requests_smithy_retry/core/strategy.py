@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeGuard
 from ..classifiers.outcome import Fault, Outcome
 from ..clock import SYSTEM_CLOCK, Clock, wait_in
 from ..config.retry_config import RetryConfig, RetryOptions
-from ..config.retry_options import NOTHING, OperationOptions, options_in_force
+from ..config.retry_options import NOTHING, OperationOptions, current_options
 from ..errors import RetryConfigError, RetryError, StopReason, TokenError
 from .line import UNLIMITED, Progress
 from .machine import Context, decide
@@ -323,11 +323,10 @@ class StandardRetryStrategy:
         )
 
     def _decide(self, token: StandardRetryToken, given: RetryContext, scope: Scope) -> Again | Stop:
-        options = options_in_force() if given.options is None else given.options
-        deadline = given.deadline
-        if given.options is None and options is not None and options.deadline is not None:
-            deadline = options.deadline.on(self.clock).at
-        options = options or NOTHING
+        options, deadline = given.options, given.deadline
+        if options is None:
+            options = current_options.get()
+            deadline = deadline if options.deadline is None else options.deadline.on(self.clock).at
         bounds, told = self.policy.bounds(options, deadline), self.verdicts(scope)
         context = Context(self.policy, scope.quota, scope.quota.succeeded, options, bounds, token.token_scope, told)
         progress, wall = token.progress, self.clock.wall()

@@ -34,8 +34,8 @@ class Validate(Feature):
 
     def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
         """Ask the function about a 2xx: False counts as a failure of the server; seconds say that it is not ready."""
-        options, response = current_options.get(), outcome.response
-        innermost: object = None if options is None else options.validate
+        innermost: object = current_options.get().validate
+        response = outcome.response
         is_overruled = innermost is not None and innermost is not self
         if response is None or outcome.error is not None or response.status_code >= 300 or is_overruled:
             return NO_ACTION

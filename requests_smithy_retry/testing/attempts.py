@@ -12,7 +12,7 @@ from requests import PreparedRequest, Response
 
 from ..adapter import RetryAdapter
 from ..checks import most_attempts
-from ..config.retry_options import NOTHING, OptionsBlock, options_in_force, retry_options
+from ..config.retry_options import OptionsBlock, current_options, retry_options
 from ..errors import StopReason
 from ..observing.history import AttemptRecord, RetryHistory, retry_history
 from ..urls import without_secrets
@@ -143,7 +143,7 @@ def cap_attempts(most: int) -> Iterator[None]:
         raise ValueError(f"most={most!r}: a whole number of 1 or more is allowed")
 
     def around(send: Callable[[], Response], adapter: RetryAdapter, _: object) -> Response:
-        around = options_in_force() or NOTHING
+        around = current_options.get()
         configured = around.max_attempts or most_attempts(adapter.strategy) or most
         with OptionsBlock({"max_attempts": min(most, configured)}, adapter.clock):
             return send()
