@@ -1,25 +1,18 @@
 """The script that sets up a fresh clone. What only a fresh machine shows, CI shows."""
 
-import importlib.util
 import os
 import sys
 from pathlib import Path
 
 import pytest
 
+import dev
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def dev():
-    spec = importlib.util.spec_from_file_location("dev", ROOT / "dev.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture
-def commands(dev, monkeypatch):
+def commands(monkeypatch):
     """Every command that would be run quietly is written down; those that contain a word of ``failing`` fail."""
     seen, failing = [], []
 
@@ -34,13 +27,13 @@ def commands(dev, monkeypatch):
 
 
 @pytest.mark.parametrize("arguments", [[], ["dance"]])
-def test_bad_usage_names_the_commands(dev, arguments, capsys):
+def test_bad_usage_names_the_commands(arguments, capsys):
     """A missing or unknown command leads to the list of commands."""
     assert 2 == dev.main(arguments)
     assert "demo|test" in capsys.readouterr().err
 
 
-def test_a_program_that_cannot_be_run_is_no_python(dev, tmp_path):
+def test_a_program_that_cannot_be_run_is_no_python(tmp_path):
     """A path that does not exist, or is not a program, is not a working Python."""
     (tmp_path / "python").write_text("no program")
     assert [True, False, False] == [
@@ -48,7 +41,7 @@ def test_a_program_that_cannot_be_run_is_no_python(dev, tmp_path):
     ]
 
 
-def test_pythons_of_pyenv_come_first(dev, tmp_path, monkeypatch):
+def test_pythons_of_pyenv_come_first(tmp_path, monkeypatch):
     """The versions that are supported are looked for, newest first, before those on the PATH."""
     for version in ("3.9.18", "3.10.13", "3.13.0"):
         (tmp_path / "versions" / version / "bin").mkdir(parents=True)
@@ -58,7 +51,7 @@ def test_pythons_of_pyenv_come_first(dev, tmp_path, monkeypatch):
     assert [*found, "/bin"] == dev.search_path()
 
 
-def test_an_old_python_hands_on_to_a_newer_one(dev, tmp_path, monkeypatch, capsys):
+def test_an_old_python_hands_on_to_a_newer_one(tmp_path, monkeypatch, capsys):
     """Started with a Python that is too old, dev.py runs a newer one, and says so if it finds no other."""
     called = []
     monkeypatch.setattr(dev.subprocess, "call", lambda command: called.append(command) or 7)
@@ -72,7 +65,7 @@ def test_an_old_python_hands_on_to_a_newer_one(dev, tmp_path, monkeypatch, capsy
     assert [[str(tmp_path / "python3.12"), str(ROOT / "dev.py"), "test", "-e", "lint"]] == called
 
 
-def test_root_adds_what_is_missing_where_venv_does_not_work(dev, commands, monkeypatch):
+def test_root_adds_what_is_missing_where_venv_does_not_work(commands, monkeypatch):
     """As root, the distribution's package is added, and venv is tried again; where it works, nothing else is tried."""
     seen, failing = commands
     dev.make_venv()
@@ -87,17 +80,15 @@ def test_root_adds_what_is_missing_where_venv_does_not_work(dev, commands, monke
 
 
 @pytest.mark.parametrize(
-    ("line", "expected"),
+    ("expected", "line"),
     [
-        ("============ 12 passed in 3.10s ============", True),
-        ("= 1 failed, 12 passed, 2 skipped in 61.10s (0:01:01) =", True),
-        ("12 passed in 0.10s", True),
-        ("= 3 errors in 0.10s =", True),
-        ("tests/test_x.py::test_passed PASSED", False),
-        ("ERROR tests/test_x.py::test_y[12 passed in 0.10s-True]", False),
-        ("  py311: OK (3.10 seconds)", False),
+        (True, "============ 12 passed in 3.10s ============"),
+        (True, "= 1 failed, 12 passed, 2 skipped in 61.10s (0:01:01) ="),
+        *((True, line) for line in ("12 passed in 0.10s", "= 3 errors in 0.10s =")),
+        *((False, line) for line in ("tests/test_x.py::test_passed PASSED", "  py311: OK (3.10 seconds)")),
+        (False, "ERROR tests/test_x.py::test_y[12 passed in 0.10s-True]"),
     ],
 )
-def test_closing_lines_are_known(dev, line, expected):
+def test_closing_lines_are_known(expected, line):
     """The line with which pytest ends is repeated after tox has ended."""
     assert expected == bool(dev.CLOSING_LINE.search(line))

@@ -1,4 +1,4 @@
-"""The entry point: what it does without its extra, and with bad usage."""
+"""The entry point: what it does without its extra."""
 
 import subprocess
 import sys
@@ -67,18 +67,3 @@ def test_help_names_every_command():
     status, out, _ = outcome("--help")
     lines = out.partition("Commands:")[2].partition("\n\n")[0].splitlines()
     assert (0, ["config", "explain", "run"]) == (status, [line.split()[0] for line in lines if line.startswith("  ")])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["dance"], "No such command 'dance'"),
-        (["explain", "--status", "many"], "'many' is not a valid integer"),
-        (["explain", "--loud"], "No such option"),
-    ],
-)
-def test_bad_usage_says_what_is_wrong(arguments, said):
-    """Bad usage ends with status 2 and a sentence."""
-    status, out, err = outcome(*arguments)
-    assert (2, "") == (status, out)
-    assert said in err

@@ -1,14 +1,11 @@
-"""The rate limits that servers announce (contract 7.4): recorded answers, then tables, then properties."""
+"""The rate limits that servers announce (contract 7.4): recorded answers, then tables."""
 
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from requests.structures import CaseInsensitiveDict
 
 from requests_smithy_retry.features.rate_limits.announced import (
-    DIALECTS,
     Announced,
     announced_in,
     limit_hint,
@@ -196,22 +193,3 @@ def test_a_reset_is_told_apart_by_its_value(text: str, expected: float | None) -
 def test_the_hint_of_a_throttled_response(limits: list[Announced], expected: object) -> None:
     """It is the longest reset of what is used up, or of what is said to be limited without a number left."""
     assert expected == limit_hint(limits)
-
-
-NAMES = sorted({name for row in DIALECTS for name in (row.remaining, row.limit, *row.reset) if name} | {"date"})
-VALUES = st.one_of(
-    st.text(max_size=40),
-    st.text(alphabet='0123456789.;=,"rtqw/- :TZGMT+dhms', max_size=60),
-    st.sampled_from([value for headers, _ in RECORDED.values() for value in headers.values()]),
-)
-
-
-@pytest.mark.once
-@given(st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=8), st.floats(min_value=0, max_value=1e11))
-def test_no_header_raises_or_makes_a_number_that_is_none(headers: dict[str, str], wall: float) -> None:
-    """Numbers are finite and 0 or more, whatever a server writes."""
-    limits = announced_in(headers, wall=wall)
-    numbers = [number for limit in limits for number in limit[:3] if number is not None]
-    assert all(0 <= number < 1e17 for number in numbers)
-    hint = limit_hint(limits)
-    assert hint is None or hint.seconds >= 0

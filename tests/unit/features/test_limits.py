@@ -1,20 +1,18 @@
-"""The count-down of announced limits (contract 7.4): tables of answers, the line of those that wait, then threads."""
+"""The count-down of announced limits (contract 7.4): tables of answers, and the line of those that wait.
+
+What threads make of it is searched schedule by schedule (benchmarks/explore/programs.py).
+"""
 
 from __future__ import annotations
 
-import threading
-import time
 from math import inf
 from typing import NamedTuple
 
 import pytest
 
-from requests_smithy_retry import SystemClock
-from requests_smithy_retry.clock import wait_in
 from requests_smithy_retry.core.steps import Wait
 from requests_smithy_retry.features import rate_limits
 from requests_smithy_retry.features.rate_limits import Users
-from requests_smithy_retry.features.rate_limits import limits as limits_module
 from requests_smithy_retry.features.rate_limits.announced import Announced
 from requests_smithy_retry.features.rate_limits.limits import Limits, Pass, Turn
 from requests_smithy_retry.urls import KEYS, user_of
@@ -280,32 +278,6 @@ def test_so_many_users_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert users.is_spare(0)
     users.forget(0)
     assert {} == users.known
-
-
-@pytest.mark.real_time
-def test_a_hundred_threads_go_in_the_order_in_which_they_came(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are as many as the new window has: one first, the others when its answer came."""
-    monkeypatch.setattr(limits_module, "LAG", 30.0)  # no thread goes by its own time, however busy the machine is
-    clock, limits, order, passes = SystemClock(), Limits(), [], []
-    limits.answered(None, [Told(0, 0, 0, 2.0, size=100).announced], 200, clock.now())
-
-    def go(number: int) -> None:
-        passes.append(wait_in(Turn(limits, 60), clock))
-        order.append(number)
-
-    threads = [threading.Thread(target=go, args=(number,)) for number in range(100)]
-    for number, thread in enumerate(threads):
-        thread.start()
-        while len(limits.line) <= number and thread.is_alive():
-            time.sleep(0)
-    threads[0].join(30)
-    time.sleep(0.2)
-    assert [0] == order
-    limits.answered(passes[0], [Told(0, 0, 100, 60, size=100).announced], 200, clock.now())
-    for thread in threads:
-        thread.join(30)
-    assert sorted(order) == list(range(100))
-    assert sorted(passes, key=lambda passed: passed.sent) == passes
 
 
 @pytest.mark.parametrize("name", sorted(KEYS))
