@@ -25,10 +25,6 @@ def answer(*arguments: str) -> Any:
     return json.loads(result.stdout)
 
 
-def spans(*arguments: str) -> list[tuple[float, float]]:
-    return [(row["least"], row["most"]) for row in answer(*arguments)["delays"]]
-
-
 @pytest.mark.parametrize(
     ("arguments", "verdict", "is_retried"),
     [
@@ -71,7 +67,7 @@ def test_the_verdict_is_the_adapters_own(arguments: list[str], verdict: str, is_
 )
 def test_the_delays_are_a_span(arguments: list[str], expected: list[tuple[float, float]]) -> None:
     """For each retry that the quota pays for, the least and the most seconds are given."""
-    assert expected == spans(*arguments)
+    assert expected == [(row["least"], row["most"]) for row in answer(*arguments)["delays"]]
 
 
 @pytest.mark.parametrize(
@@ -112,7 +108,7 @@ def test_with_the_default_it_says_that_an_outage_is_waited_out(arguments: list[s
 def test_the_body_is_looked_at(tmp_path: Path) -> None:
     """An AWS error code in it counts."""
     body = tmp_path / "body.json"
-    body.write_text(json.dumps({"__type": "ThrottlingException"}))
+    body.write_text('{"__type": "ThrottlingException"}')
     said = answer("--status", "400", "--body", str(body))
     assert {"classifier": "AwsErrorCodeClassifier", "verdict": "throttling"} in said["votes"]
     assert said["is_retried"]

@@ -11,11 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from requests_smithy_retry import ErrorKind, RetryReason, TokenBucket
+from requests_smithy_retry import TokenBucket
 from requests_smithy_retry.checks import safe_repr
-from requests_smithy_retry.core.line import Bounds, Failure, Progress
-from requests_smithy_retry.core.strategy import drive
-from requests_smithy_retry.smithy.buckets import PricedQuota
 from requests_smithy_retry.testing import FakeClock
 
 FINITE = "a finite number of tokens, 0 or more, is allowed"
@@ -108,13 +105,3 @@ def test_it_never_holds_less_than_nothing_nor_more_than_its_capacity(steps, capa
             getattr(bucket, what)(amount)
             assert bucket.available >= before
         assert 0 <= bucket.available <= capacity
-
-
-def test_what_an_answered_poll_gave_back_comes_back_once():
-    """A poll that was answered gives its tokens back; the success that follows gives back none of others."""
-    bucket, failure = TokenBucket(28), Failure(reason=RetryReason(ErrorKind.TRANSIENT))
-    quota = PricedQuota(bucket, lambda _: 14)
-    paid = drive(quota.pay(Progress(0.0), Bounds(), failure, 0.0), FakeClock())
-    bucket.acquire(14)
-    quota.succeeded(quota.answered(paid.progress), Bounds(), 1.0)
-    assert 14 == bucket.available

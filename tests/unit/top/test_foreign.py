@@ -15,29 +15,26 @@ from urllib3.response import HTTPResponse
 
 from requests_smithy_retry.interruptions import is_foreign, is_interruption
 
+
+class Limit(Exception):
+    """A program's own."""
+
+
+class Refused(OSError):
+    """A program's own, which urllib3 takes for the network's all the same."""
+
+
 OURS = [
-    *(ValueError, OSError, TimeoutError, ConnectionResetError, socket.gaierror, ssl.SSLError, zlib.error),
+    *(ValueError, OSError, TimeoutError, ConnectionResetError, socket.gaierror, ssl.SSLError, zlib.error, Refused),
     *(http.client.IncompleteRead, requests.ConnectionError, urllib3.exceptions.DecodeError),
     *HTTPResponse.DECODER_ERROR_CLASSES,
 ]
 
 
-@pytest.mark.parametrize("kind", OURS)
-def test_what_the_network_can_cause_is_no_strangers(kind):
+@pytest.mark.parametrize(("kind", "foreign"), [*((kind, False) for kind in OURS), (Limit, True)])
+def test_what_the_network_can_cause_is_no_strangers(kind, foreign):
     """Python, the libraries below and the decoders are known."""
-    assert not is_foreign(kind.__new__(kind))
-
-
-def test_what_a_program_defines_is_foreign():
-    """A program's exception is foreign, unless it is an OSError, which urllib3 takes for the network's own."""
-
-    class Limit(Exception):
-        pass
-
-    class Refused(OSError):
-        pass
-
-    assert [True, False] == [is_foreign(Limit()), is_foreign(Refused())]
+    assert foreign is is_foreign(kind.__new__(kind))
 
 
 def test_without_the_module_of_signals_there_is_no_handler(monkeypatch):
