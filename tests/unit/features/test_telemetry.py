@@ -22,7 +22,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from prometheus_client import CollectorRegistry
 
-from requests_smithy_retry import RetryConfigError, RetryListener, testing
+from requests_smithy_retry import RetryConfigError, testing
 from requests_smithy_retry.features.telemetry import Telemetry, without_another
 from requests_smithy_retry.features.telemetry import instrumentor as instrumentor_module
 from requests_smithy_retry.features.telemetry.instrumentor import RetryInstrumentor
@@ -61,29 +61,6 @@ def logger() -> Iterator[logging.Logger]:
     yield LOGGER
     LOGGER.setLevel(level)
     LOGGER.handlers[:] = handlers
-
-
-class Spans(RetryListener):
-    """Providers of the real SDK, and all that they exported."""
-
-    def __init__(self) -> None:
-        self.exporter = InMemorySpanExporter()
-        self.tracer_provider = TracerProvider()
-        self.tracer_provider.add_span_processor(SimpleSpanProcessor(self.exporter))
-        self.reader = InMemoryMetricReader()
-        self.meter_provider = MeterProvider([self.reader])
-
-    @property
-    def attributes(self) -> list[dict[str, Any]]:
-        return [dict(span.attributes or {}) for span in self.exporter.get_finished_spans()]
-
-    @property
-    def counted(self) -> int:
-        """The number of data points so far."""
-        data = self.reader.get_metrics_data()
-        found = [] if data is None else data.resource_metrics[0].scope_metrics[0].metrics
-        points = [point for metric in found if metric.name.endswith("s") for point in metric.data.data_points]
-        return sum(getattr(point, "value", 0) for point in points)
 
 
 def listeners_of(adapter: Any) -> list[str]:
@@ -152,18 +129,24 @@ def test_metrics_that_exist_already_are_an_error_with_a_name() -> None:
 
 def test_an_instrumented_adapter_falls_silent_when_that_is_undone() -> None:
     """Neither spans nor metrics come any more; instrumenting again, new adapters tell."""
-    spans, instrumentor = Spans(), RetryInstrumentor()
-    providers = {"tracer_provider": spans.tracer_provider, "meter_provider": spans.meter_provider}
-    before = scripted(200)
+    exporter, reader, tracer = InMemorySpanExporter(), InMemoryMetricReader(), TracerProvider()
+    tracer.add_span_processor(SimpleSpanProcessor(exporter))
+    providers = {"tracer_provider": tracer, "meter_provider": MeterProvider([reader])}
+
+    def told() -> tuple[int, int]:
+        metrics = reader.get_metrics_data().resource_metrics[0].scope_metrics[0].metrics  # type: ignore[union-attr]
+        points = [point for metric in metrics if metric.name.endswith("s") for point in metric.data.data_points]
+        return len(exporter.get_finished_spans()), sum(getattr(point, "value", 0) for point in points)
+
+    instrumentor, before = RetryInstrumentor(), scripted(200)
     instrumentor.instrument(**providers)
     adapter = scripted(200, *[429] * 6, 429, 200)
     send(adapter)
     instrumentor.uninstrument()
-    told = len(spans.attributes), spans.counted
-    for _ in range(3):
-        send(adapter)
-    send(scripted(200))
-    assert told == (len(spans.attributes), spans.counted)
+    seen = told()
+    for silent in (adapter, adapter, adapter, scripted(200)):
+        send(silent)
+    assert seen == told()
     instrumentor.instrument(**providers)
     try:
         assert ([], ["OpenTelemetryListener"]) == (listeners_of(before), listeners_of(scripted(200)))
