@@ -20,17 +20,8 @@ except ImportError as _error:
     raise ImportError(_missing, name=_error.name) from _error
 
 from . import __version__
-from .features.telemetry import KNOWN_METHODS, MAX_VALUES, Labels, QuotaLevels
-from .observing.events import (
-    AfterAttempt,
-    BeforeAttempt,
-    GaveUp,
-    ObservedOperation,
-    RetryListener,
-    RetryScheduled,
-    Succeeded,
-    Throttled,
-)
+from .features.telemetry import KNOWN_METHODS, MAX_VALUES, METRICS, MetricsListener
+from .observing.events import AfterAttempt, BeforeAttempt, GaveUp, ObservedOperation, RetryScheduled
 from .urls import DEFAULT_PORTS
 
 NAME = "requests_smithy_retry"
@@ -39,7 +30,7 @@ SUPPRESS = ("suppress_instrumentation", getattr(context, "_SUPPRESS_INSTRUMENTAT
 """Set in the context by exporters, whose own requests are not to be traced."""
 
 
-class OpenTelemetryListener(RetryListener):
+class OpenTelemetryListener(MetricsListener):
     """Records attempts as spans, and metrics of them.
 
     A span has the attributes of the semantic conventions for HTTP clients, with ``http.request.resend_count`` for
@@ -62,20 +53,15 @@ class OpenTelemetryListener(RetryListener):
         meter_provider: MeterProvider | None = None,
         max_scopes: int = MAX_VALUES,
     ) -> None:
+        super().__init__(max_scopes)
         self._tracer = trace.get_tracer(NAME, __version__, tracer_provider)
-        self._labels = Labels(max_scopes)
-        self._levels = QuotaLevels(max_scopes)
         meter = metrics.get_meter(NAME, __version__, meter_provider)
-        self._attempts = meter.create_counter(f"{NAME}.attempts", "{attempt}", "Attempts, by outcome")
-        self._duration = meter.create_histogram(f"{NAME}.attempt.duration", "s", "Duration of attempts")
-        self._retries = meter.create_counter(f"{NAME}.retries", "{retry}", "Retries that were scheduled")
-        self._delay = meter.create_histogram(f"{NAME}.retry.delay", "s", "Delay before retries")
-        self._line_wait = meter.create_histogram(f"{NAME}.line.wait", "s", "Wait for a service to be back, in vain too")
-        self._throttled = meter.create_counter(f"{NAME}.throttled", "{attempt}", "Attempts that a server throttled")
-        self._give_ups = meter.create_counter(f"{NAME}.give_ups", "{operation}", "Operations given up, by reason")
-        self._recovered = meter.create_counter(
-            f"{NAME}.recovered", "{operation}", "Operations that succeeded after a retry"
-        )
+        self._add: dict[str, Callable[[float, dict[str, str]], None]] = {
+            name: meter.create_histogram(f"{NAME}.{name}", unit, text).record
+            if unit == "s"
+            else meter.create_counter(f"{NAME}.{name}", unit, text).add
+            for name, (unit, text, *_) in METRICS.items()
+        }
 
         def gauge(name: str, read: Callable[[], Mapping[str, float]], unit: str, text: str) -> None:
             def observe(_: CallbackOptions) -> list[Observation]:
@@ -125,41 +111,26 @@ class OpenTelemetryListener(RetryListener):
             if event.record.line_wait:
                 span.set_attribute(f"{NAME}.line_wait", event.record.line_wait)
         span.end()
-        labels = {**self._common(event.operation), "outcome": self._labels.outcome(event)}
-        self._attempts.add(1, labels)
-        self._duration.record(event.duration, labels)
-        self._levels.observe(event.operation)
+        super().after_attempt(event)
 
     def retry_scheduled(self, event: RetryScheduled, /) -> None:
         if self.is_muted:
             return
+        super().retry_scheduled(event)
         event.operation.data[self, NAME] = event.record.ending
-        labels = self._common(event.operation)
-        self._retries.add(1, labels)
-        self._delay.record(event.delay, labels)
         note: dict[str, Any] = {"attempt": event.number, "ending": event.record.ending, "delay": event.delay}
         if event.line_wait:
-            self._line_wait.record(event.line_wait, labels)
             note |= {"line_wait": event.line_wait, "line_why": event.line_why}
         trace.get_current_span().add_event("retry scheduled", {**note, "delay_source": event.delay_source})
-
-    def throttled(self, event: Throttled, /) -> None:
-        if not self.is_muted:
-            self._throttled.add(1, self._common(event.operation))
 
     def gave_up(self, event: GaveUp, /) -> None:
         if self.is_muted:
             return
+        super().gave_up(event)
         reason = event.history.stop_reason.name.lower()
-        labels = self._common(event.operation)
-        self._give_ups.add(1, {**labels, "reason": reason})
-        if event.history.line_wait:
-            self._line_wait.record(event.history.line_wait, labels)
         trace.get_current_span().add_event("gave up", {"reason": reason, "sentence": event.history.sentence})
 
-    def succeeded(self, event: Succeeded, /) -> None:
+    def add(self, metric: str, amount: float, operation: ObservedOperation, **own: str) -> None:
         if not self.is_muted:
-            self._recovered.add(1, self._common(event.operation))
-
-    def _common(self, operation: ObservedOperation) -> dict[str, str]:
-        return {"http.request.method": self._labels.method(operation), "scope": self._labels.scope(operation)}
+            common = {"http.request.method": self._labels.method(operation), "scope": self._labels.scope(operation)}
+            self._add[metric](amount, {**common, **own})

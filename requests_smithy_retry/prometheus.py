@@ -19,23 +19,15 @@ except ImportError as _error:
 
 from .core.endings import EXHAUSTED
 from .errors import StopReason
-from .features.telemetry import MAX_VALUES, Labels, QuotaLevels
-from .observing.events import (
-    AfterAttempt,
-    GaveUp,
-    ObservedOperation,
-    RetryListener,
-    RetryScheduled,
-    Succeeded,
-    Throttled,
-)
+from .features.telemetry import MAX_VALUES, METRICS, MetricsListener, QuotaLevels
+from .observing.events import ObservedOperation
 
 PREFIX = "requests_smithy_retry"
 
 COMMON = ("method", "scope")
 
 
-class PrometheusListener(RetryListener):
+class PrometheusListener(MetricsListener):
     """Counts attempts, retries, waits, throttling, rescues and giving up; shows the quota and the waiting operations.
 
     Each label has few values, whatever servers answer: known methods, statuses of three digits, and the first
@@ -47,60 +39,30 @@ class PrometheusListener(RetryListener):
     """
 
     def __init__(self, *, registry: CollectorRegistry = REGISTRY, max_scopes: int = MAX_VALUES) -> None:
-        self._labels = Labels(max_scopes)
-        self._levels = QuotaLevels(max_scopes)
-
-        def count(name: str, text: str, *labels: str) -> Counter:
-            return Counter(f"{PREFIX}_{name}", text, (*COMMON, *labels), registry=registry)
-
-        def seconds(name: str, text: str) -> Histogram:
-            return Histogram(f"{PREFIX}_{name}_seconds", text, COMMON, registry=registry)
-
-        self._attempts = count("attempts", "Attempts, by outcome", "outcome")
-        self._duration = seconds("attempt_duration", "Duration of attempts")
-        self._retries = count("retries", "Retries that were scheduled")
-        self._delay = seconds("retry_delay", "Delay before retries")
-        self._line_wait = seconds("line_wait", "Wait for a service to be back, in vain too")
-        self._throttled = count("throttled", "Attempts that a server throttled")
-        self._give_ups = count("give_ups", "Operations given up, by reason", "reason")
-        self._recovered = count("recovered", "Operations that succeeded after a retry")
+        super().__init__(max_scopes)
+        self._counters: dict[str, Counter] = {}
+        self._histograms: dict[str, Histogram] = {}
+        for metric, (unit, text, *own) in METRICS.items():
+            name = f"{PREFIX}_{metric.replace('.', '_')}"
+            if unit == "s":
+                self._histograms[metric] = Histogram(f"{name}_seconds", text, COMMON, registry=registry)
+            else:
+                self._counters[metric] = Counter(name, text, (*COMMON, *own), registry=registry)
         self._begun: set[tuple[str, str]] = set()
         registry.register(_Gauges(self._levels))
 
-    def after_attempt(self, event: AfterAttempt, /) -> None:
-        common = self._common(event.operation)
-        self._attempts.labels(*common, self._labels.outcome(event)).inc()
-        self._duration.labels(*common).observe(event.duration)
-        self._levels.observe(event.operation)
-
-    def retry_scheduled(self, event: RetryScheduled, /) -> None:
-        common = self._common(event.operation)
-        self._retries.labels(*common).inc()
-        self._delay.labels(*common).observe(event.delay)
-        if event.line_wait:
-            self._line_wait.labels(*common).observe(event.line_wait)
-
-    def throttled(self, event: Throttled, /) -> None:
-        self._throttled.labels(*self._common(event.operation)).inc()
-
-    def gave_up(self, event: GaveUp, /) -> None:
-        common = self._common(event.operation)
-        self._give_ups.labels(*common, event.history.stop_reason.name.lower()).inc()
-        if event.history.line_wait:
-            self._line_wait.labels(*common).observe(event.history.line_wait)
-
-    def succeeded(self, event: Succeeded, /) -> None:
-        self._recovered.labels(*self._common(event.operation)).inc()
-
-    def _common(self, operation: ObservedOperation) -> tuple[str, str]:
+    def add(self, metric: str, amount: float, operation: ObservedOperation, **own: str) -> None:
         common = self._labels.method(operation), self._labels.scope(operation)
         if common not in self._begun:
-            for counter in (self._retries, self._throttled, self._recovered):
-                counter.labels(*common)
+            for name in ("retries", "throttled", "recovered"):
+                self._counters[name].labels(*common)
             for reason in (*EXHAUSTED, StopReason.NOT_RESENDABLE):
-                self._give_ups.labels(*common, reason.name.lower())
+                self._counters["give_ups"].labels(*common, reason.name.lower())
             self._begun.add(common)
-        return common
+        if metric in self._histograms:
+            self._histograms[metric].labels(*common).observe(amount)
+        else:
+            self._counters[metric].labels(*common, *own.values()).inc(amount)
 
 
 class _Gauges(Collector):

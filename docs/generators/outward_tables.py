@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import requests
@@ -73,6 +74,7 @@ def otel_instruments() -> dict[str, str]:
         def __getattr__(self, kind: str) -> Any:
             def create(name: str, *rest: Any) -> Any:
                 names[rest[-1]] = f"`{name}`"
+                return SimpleNamespace(add=None, record=None)
 
             return create
 

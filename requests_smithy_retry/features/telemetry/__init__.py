@@ -10,6 +10,7 @@ import logging
 import sys
 import threading
 import weakref
+from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator
 from importlib import import_module
 from typing import Any
@@ -18,7 +19,15 @@ from ...config.retry_config import RetryConfig
 from ...core.scope import NO_SCOPE
 from ...errors import RetryConfigError
 from ...forksafe import renew_lock_after_fork
-from ...observing.events import AfterAttempt, ObservedOperation
+from ...observing.events import (
+    AfterAttempt,
+    GaveUp,
+    ObservedOperation,
+    RetryListener,
+    RetryScheduled,
+    Succeeded,
+    Throttled,
+)
 from ...observing.log import logger
 from ...urls import display_scope
 
@@ -179,3 +188,54 @@ class QuotaLevels:
         for strategy in alive:
             for scope, bucket in getattr(strategy.snapshot(), "buckets", {}).items():
                 yield display_scope(scope or NO_SCOPE), bucket
+
+
+METRICS: dict[str, tuple[str, ...]] = {
+    "attempts": ("{attempt}", "Attempts, by outcome", "outcome"),
+    "attempt.duration": ("s", "Duration of attempts"),
+    "retries": ("{retry}", "Retries that were scheduled"),
+    "retry.delay": ("s", "Delay before retries"),
+    "line.wait": ("s", "Wait for a service to be back, in vain too"),
+    "throttled": ("{attempt}", "Attempts that a server throttled"),
+    "give_ups": ("{operation}", "Operations given up, by reason", "reason"),
+    "recovered": ("{operation}", "Operations that succeeded after a retry"),
+}
+"""By name: the unit (seconds are a histogram, all others a counter), what is counted, and a label of its own."""
+
+
+class MetricsListener(RetryListener):
+    """Tells of each metric. A subclass has the instruments.
+
+    :param most: the most scopes with labels of their own.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._labels = Labels(most)
+        self._levels = QuotaLevels(most)
+
+    @abstractmethod
+    def add(self, metric: str, amount: float, operation: ObservedOperation, **own: str) -> None:
+        """Count, or measure, for an operation; ``own`` are labels beside its method and its scope."""
+
+    def after_attempt(self, event: AfterAttempt, /) -> None:
+        outcome = self._labels.outcome(event)
+        self.add("attempts", 1, event.operation, outcome=outcome)
+        self.add("attempt.duration", event.duration, event.operation, outcome=outcome)
+        self._levels.observe(event.operation)
+
+    def retry_scheduled(self, event: RetryScheduled, /) -> None:
+        self.add("retries", 1, event.operation)
+        self.add("retry.delay", event.delay, event.operation)
+        if event.line_wait:
+            self.add("line.wait", event.line_wait, event.operation)
+
+    def throttled(self, event: Throttled, /) -> None:
+        self.add("throttled", 1, event.operation)
+
+    def gave_up(self, event: GaveUp, /) -> None:
+        self.add("give_ups", 1, event.operation, reason=event.history.stop_reason.name.lower())
+        if event.history.line_wait:
+            self.add("line.wait", event.history.line_wait, event.operation)
+
+    def succeeded(self, event: Succeeded, /) -> None:
+        self.add("recovered", 1, event.operation)
