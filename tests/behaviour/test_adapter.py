@@ -19,6 +19,7 @@ from requests_smithy_retry import (
     RetryConfigError,
     RetryConfigWarning,
     RetryError,
+    SimpleRetryStrategy,
     StopReason,
     retry_history,
 )
@@ -260,14 +261,13 @@ def test_a_dead_service_costs_at_most_35_retries():
     adapter = scripted(*[503] * 135)
     for _ in range(100):
         send(adapter)
-    assert (135, []) == (len(adapter.sent), adapter.script)
-    bucket = next(iter(adapter.strategy.snapshot().buckets.values()))
-    assert bucket.available < 14
+    [bucket] = adapter.strategy.snapshot().buckets.values()
+    assert (135, [], True) == (len(adapter.sent), adapter.script, bucket.available < 14)
     adapter.script = [200] * 20 + [503, 200] + [200] * 500
     for _ in range(521):
         assert 200 == send(adapter).status_code
-    assert [] == adapter.script
-    assert 500 == next(iter(adapter.strategy.snapshot().buckets.values())).available
+    [bucket] = adapter.strategy.snapshot().buckets.values()
+    assert ([], 500) == (adapter.script, bucket.available)
 
 
 def test_a_mixins_send_is_called_for_every_attempt():
@@ -384,6 +384,13 @@ def test_max_retries_beside_max_attempts_is_an_error(value):
     """``max_retries`` and ``max_attempts`` name the same number, so only one may be given."""
     with pytest.raises(RetryConfigError, match="only one of max_retries and max_attempts"):
         RetryAdapter(max_retries=value, max_attempts=2)
+
+
+def test_another_strategy_may_be_assigned():
+    """Operations that begin afterwards go by the new strategy."""
+    adapter = scripted(503)
+    adapter.strategy = SimpleRetryStrategy(max_attempts=1)
+    assert 503 == send(adapter).status_code
 
 
 def test_a_patch_of_gevents_that_comes_too_late_is_named(monkeypatch) -> None:

@@ -22,15 +22,11 @@ BODY = random.Random(1).randbytes(300_000)
 RIGHT, WRONG = (f"sha256:{hashlib.sha256(body).hexdigest()}" for body in (BODY, BODY[:-1]))
 
 
-def by_raw(response: requests.Response) -> bytes:
-    return b"".join(iter(lambda: response.raw.read(70_000), b""))
-
-
 WAYS: dict[str, Callable[[requests.Response], bytes]] = {
     "content": lambda response: response.content,
     "iter_content": lambda response: b"".join(response.iter_content(1000)),
     "raw.read": lambda response: response.raw.read(),
-    "raw in parts": by_raw,
+    "raw in parts": lambda response: b"".join(iter(lambda: response.raw.read(70_000), b"")),
     "raw.stream": lambda response: b"".join(response.raw.stream(1000)),
 }
 if hasattr(urllib3.HTTPResponse, "read1"):
@@ -115,8 +111,7 @@ def test_an_error_can_be_pickled() -> None:
 @pytest.mark.parametrize("name", ["md5", "sha1", "sha512", "blake2b", "sha3_256"])
 def test_any_algorithm_of_hashlib_will_do(name: str) -> None:
     """In any case."""
-    digest = f"{name.upper()}:{hashlib.new(name, b'').hexdigest().upper()}"
-    with retry_options(digest=digest):
+    with retry_options(digest=f"{name.upper()}:{hashlib.new(name, b'').hexdigest().upper()}"):
         assert 200 == support.send(support.scripted(200)).status_code
 
 
