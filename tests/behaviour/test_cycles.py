@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 import requests
 import urllib3.util.connection
+from requests.adapters import HTTPAdapter
 
 from requests_smithy_retry import RetryAdapter, RetryListener
 from requests_smithy_retry.testing import FakeClock
 from tests.faults import CutBody, CutHead, FaultServer, Reply, ResetAfterRequest
-from tests.support import let_go
+from tests.support import let_go, session_with
 
 pytestmark = pytest.mark.untraced
 
@@ -81,16 +82,12 @@ def still_open(connections: list[weakref.ref[socket.socket]]) -> int:
     return sum((sock := reference()) is not None and sock.fileno() >= 0 for reference in connections)
 
 
-def made(**options: Any) -> requests.Session:
-    session = plain()
-    session.mount("http://", RetryAdapter(backoff=0, clock=FakeClock(), **options))
-    return session
-
-
 def plain() -> requests.Session:
-    session = requests.Session()
-    session.trust_env = False
-    return session
+    return session_with(HTTPAdapter())
+
+
+def made(**options: Any) -> requests.Session:
+    return session_with(RetryAdapter(backoff=0, clock=FakeClock(), **options))
 
 
 def is_kept(make: Callable[[], requests.Session], script: str) -> bool:
