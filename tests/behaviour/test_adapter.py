@@ -6,6 +6,7 @@ import copy
 import io
 import pickle
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -87,6 +88,7 @@ def test_a_post_that_may_have_been_applied_is_sent_once(step):
     history = retry_history(ended(scripted(step), "POST", data="a"))
     assert StopReason.NOT_RESENDABLE is history.stop_reason
     assert "POST is not idempotent" in history.sentence
+    assert "resend rule: forbidden (POST is not idempotent" in history.explain()
 
 
 @pytest.mark.parametrize("make", [read_timeout, reset_error, pool_timeout])
@@ -105,12 +107,18 @@ def test_the_last_attempts_own_exception_is_raised(make):
 
 def test_an_exception_keeps_its_own_cause_within_another():
     """Raised while the caller handles something else, the exception says of its context what it said before."""
-    adapter = scripted(*[raise_chained] * 3)
+
+    def raise_chained(request):
+        try:
+            raise OSError("inner")
+        except OSError as inner:
+            raise rex.ConnectionError(inner, request=request)
+
     try:
         raise KeyError("mine")
     except KeyError:
         with pytest.raises(rex.ConnectionError) as caught:
-            send(adapter)
+            send(scripted(*[raise_chained] * 3))
     assert isinstance(caught.value.__context__, OSError)
     assert not isinstance(caught.value.__context__, RetryError)
 
@@ -122,24 +130,15 @@ def raise_chained(request):
         raise rex.ConnectionError(inner, request=request)
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        rex.InvalidURL("a"),
-        rex.MissingSchema("a"),
-        rex.InvalidSchema("a"),
-        rex.InvalidHeader("a"),
-        rex.InvalidProxyURL("a"),
-        ValueError("a"),
-        OSError("Could not find a suitable TLS CA certificate bundle"),
-    ],
-    ids=repr,
-)
+FAULTS = [kind("a") for kind in (rex.InvalidURL, rex.MissingSchema, rex.InvalidSchema, rex.InvalidHeader, ValueError)]
+FAULTS += [rex.InvalidProxyURL("a"), OSError("Could not find a suitable TLS CA certificate bundle")]
+
+
+@pytest.mark.parametrize("error", FAULTS, ids=repr)
 def test_a_fault_of_the_request_passes_through_at_once(error):
     """An error that the request itself causes is raised at once, without a retry."""
-    adapter = scripted(error)
     with pytest.raises(type(error)) as caught:
-        send(adapter)
+        send(scripted(error))
     assert caught.value is error
     assert StopReason.REQUEST_FAULT is retry_history(error).stop_reason
 
@@ -302,7 +301,7 @@ def test_a_close_leaves_the_adapter_usable():
 @pytest.mark.parametrize(("spec", "price"), [("2.1", 14), ("2.0", 5)])
 def test_128_threads_on_one_adapter(spec, price):
     """The bucket's invariants hold: never out of bounds, every retry paid, and a success gives back its payment."""
-    levels, outcomes = [], []
+    levels = []
 
     def level():
         return adapter.strategy.bucket("https://api.example.com:443").available
@@ -312,15 +311,11 @@ def test_128_threads_on_one_adapter(spec, price):
 
     steps = [answering(status) for status in (503, 503, 200)]
     adapter = scripted(*steps * 1024, retry_spec=spec, pool_maxsize=128)
-    work = [threading.Thread(target=lambda: outcomes.extend([send(adapter) for _ in range(8)])) for _ in range(128)]
-    for thread in work:
-        thread.start()
-    for thread in work:
-        thread.join()
+    with ThreadPoolExecutor(128) as pool:
+        histories = [retry_history(response) for response in pool.map(lambda _: send(adapter), range(1024))]
     assert 0 <= min(levels) <= max(levels) <= 500
-    histories = [retry_history(item) for item in outcomes]
     retries = sum(len(item.attempts) - 1 for item in histories)
-    assert len(adapter.sent) == 128 * 8 + retries
+    assert len(adapter.sent) == 1024 + retries
     successes = [len(item.attempts) for item in histories if item.stop_reason is StopReason.SUCCESS]
     firsts = successes.count(1)
     spent = price * (retries - (len(successes) - firsts))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -178,12 +177,3 @@ def test_a_factor_that_is_set_in_place_takes_its_place(
         adapter.max_retries.backoff_factor = factor
     send(adapter)
     assert (expected or unchanged) == adapter.clock.sleeps
-
-
-@pytest.mark.parametrize("make", [RetryAdapter, StandardRetryStrategy, RetryConfig])
-def test_it_is_an_option_of_each(make: Callable[..., Any]) -> None:
-    """Adapters, strategies and configs take it alike."""
-    made = make(backoff=by_status)
-    config = made if isinstance(made, RetryConfig) else getattr(made, "config", None) or made.retry_config
-    assert by_status is config.backoff
-    assert repr(by_status) in config.explain(all=False)

@@ -115,17 +115,21 @@ def test_what_can_be_read_again_is_sent_again_whole(data):
     assert [TEXT] * 3 == sent_bodies(data, 503, 503, 200)[0]
 
 
+def sent_as_it_is(data, *script):
+    """Return the bodies of each attempt of a request whose body requests has not looked at."""
+    request, adapter = prepare("PUT", data=b"-"), scripted(*script)
+    request.body = data
+    adapter.send(request)
+    return [item.body for item in adapter.sent]
+
+
 @pytest.mark.parametrize("offset", [0, 3, 10])
 @pytest.mark.parametrize("make", [io.BytesIO, OnlyTellAndSeek, mapped])
 def test_a_file_goes_back_to_where_it_stood(make, offset):
     """A file is re-sent from the position it had before the first attempt, not from 0."""
     data = make(TEXT)
     data.seek(offset)
-    request = prepare("PUT", data=b"-")
-    request.body = data
-    adapter = scripted(503, 503, 200)
-    adapter.send(request)
-    assert [TEXT[offset:]] * 3 == [item.body for item in adapter.sent]
+    assert [TEXT[offset:]] * 3 == sent_as_it_is(data, 503, 503, 200)
 
 
 def test_a_real_file_and_a_text_file_go_back():
@@ -135,43 +139,43 @@ def test_a_real_file_and_a_text_file_go_back():
         file.flush()
         with open(file.name, encoding="utf-8") as text:
             text.read(1)
-            request = prepare("PUT", data=b"-")
-            request.body = text
-            adapter = scripted(503, 200)
-            adapter.send(request)
-            assert ["öü456789".encode()] * 2 == [item.body for item in adapter.sent]
+            assert ["öü456789".encode()] * 2 == sent_as_it_is(text, 503, 200)
         with open(file.name, "rb") as binary:
             binary.seek(6)
             assert [b"456789"] * 2 == sent_bodies(binary, 503, 200)[0]
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: (part for part in [TEXT]),
-        lambda: iter([TEXT]),
-        lambda: Unseekable(TEXT),
-        lambda: SaysUnseekable(TEXT),
-        lambda: StuckAtEnd(TEXT),
-        lambda: Rows(TEXT),
-        lambda: map(bytes, [TEXT]),
-        lambda: PositionOfSomethingElse(TEXT),
-    ],
-)
+def generator(data):
+    return (part for part in [data])
+
+
+def iterator(data):
+    return iter([data])
+
+
+def mapping(data):
+    return map(bytes, [data])
+
+
+ITERATED_ONCE = [generator, iterator, mapping, Rows]
+SEEKING_NOWHERE = [Unseekable, SaysUnseekable, StuckAtEnd, PositionOfSomethingElse]
+
+
+@pytest.mark.parametrize("make", ITERATED_ONCE + SEEKING_NOWHERE)
 def test_a_one_shot_body_is_sent_once(make):
     """A body that cannot be read again is never sent twice; the caller sees the first answer and why."""
-    bodies, response = sent_bodies(make(), 503)
+    bodies, response = sent_bodies(make(TEXT), 503)
     assert ([TEXT], 503) == (bodies, response.status_code)
     history = retry_history(response)
     assert StopReason.BODY_NOT_REPLAYABLE is history.stop_reason
     assert "the body cannot be replayed" in history.sentence
 
 
-def test_a_one_shot_body_of_which_nothing_was_read_is_sent():
+@pytest.mark.parametrize("make", [generator, iterator, Unseekable])
+def test_a_one_shot_body_of_which_nothing_was_read_is_sent(make):
     """After a failure before the first byte a generator and an iterator are still whole, and go out."""
-    for body in ((part for part in [TEXT]), iter([TEXT]), Unseekable(TEXT)):
-        bodies, response = sent_bodies(body, pool_timeout(), 200, method="POST")
-        assert ([None, TEXT], 200) == (bodies, response.status_code)
+    bodies, response = sent_bodies(make(TEXT), pool_timeout(), 200, method="POST")
+    assert ([None, TEXT], 200) == (bodies, response.status_code)
 
 
 def test_a_file_closed_by_the_attempt_is_not_replayed():
@@ -233,21 +237,12 @@ HOPS = {
 
 
 @pytest.mark.parametrize("hop", HOPS)
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: (part for part in [TEXT]),
-        lambda: iter([TEXT]),
-        lambda: map(bytes, [TEXT]),
-        lambda: Rows(TEXT),
-        lambda: ReadingOnce(TEXT),
-    ],
-)
+@pytest.mark.parametrize("make", [*ITERATED_ONCE, ReadingOnce])
 def test_a_body_that_was_read_is_not_sent_again_after_a_redirect_or_a_challenge(hop, make):
     """The hop raises instead of sending an empty body, which the server would accept as the caller's."""
     with FaultServer([HOPS[hop], Reply(200)]) as server, session() as client:
         with pytest.raises(requests.exceptions.UnrewindableBodyError, match="earlier request") as caught:
-            client.put(server.url, data=make(), auth=HTTPDigestAuth("u", "p") if hop == "digest" else None)
+            client.put(server.url, data=make(TEXT), auth=HTTPDigestAuth("u", "p") if hop == "digest" else None)
         assert caught.value.request.method == "PUT"
         assert [TEXT] == [request.body for request in server.requests]
 
@@ -326,7 +321,7 @@ def test_a_request_that_was_made_from_where_a_file_stands_is_sent_from_there():
 
 def test_a_generator_that_has_ended_is_not_sent():
     """A generator that has ended would be an empty body, so it is not sent."""
-    parts = (part for part in [TEXT])
+    parts = generator(TEXT)
     list(parts)
     with pytest.raises(requests.exceptions.UnrewindableBodyError):
         sent_bodies(parts, 200)

@@ -52,13 +52,7 @@ def called(reply: Reply, **options: Any) -> tuple[int, float, StopReason]:
 )
 @pytest.mark.parametrize("way", ["code", "environment", "block"])
 def test_each_wait_is_no_longer_than_it(
-    way: str,
-    status: int,
-    header: str,
-    asks: int,
-    patience: float | None,
-    expected: tuple[int, float, StopReason],
-    monkeypatch: pytest.MonkeyPatch,
+    way: str, status: int, header: str, asks: int, patience: Any, expected: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What asks for more is returned at once, with the reason; three attempts are made of what does not."""
     reply = Reply(status, {header: str(asks), **({"X-RateLimit-Remaining": "0"} if "Limit" in header else {})})

@@ -211,13 +211,6 @@ def test_the_sentence_says_why_it_ended(script: list[Any], options: dict[str, An
     assert expected == history.sentence == str(history)
 
 
-def test_a_forbidding_vote_says_why() -> None:
-    """The vote of the rule that forbade it is shown with its reason."""
-    history = history_of(read_timeout(), method="POST")
-    assert StopReason.NOT_RESENDABLE is history.stop_reason
-    assert "resend rule: forbidden (" in history.explain()
-
-
 STORIES = {
     "one line an attempt": (
         RetryHistory(

@@ -16,7 +16,7 @@ import requests
 
 from requests_smithy_retry import Outcome, RetryAction, RetryAdapter, StopReason, classifier, retry_history
 from tests.faults import FaultServer, Reply, Stall, Wire
-from tests.support import ScriptedAdapter, scripted, send
+from tests.support import ScriptedAdapter, scripted, send, session_with
 from tests.unit.wire.support import session
 
 RAISED = [Exception, RuntimeError, ValueError, TimeoutError, OSError, ConnectionResetError]
@@ -27,11 +27,16 @@ class Limit(Exception):
 
 
 @pytest.fixture
-def handled() -> Iterator[Callable[[Any], None]]:
-    """Installs a handler of SIGTERM for the time of a test."""
-    before = signal.getsignal(signal.SIGTERM)
-    yield lambda handler: signal.signal(signal.SIGTERM, handler) and None
-    signal.signal(signal.SIGTERM, before)
+def handled() -> Iterator[Callable[..., Any]]:
+    """Installs a handler of SIGTERM, or of another signal, for the time of a test."""
+    before: dict[int, Any] = {}
+
+    def install(handler: Any, number: int = signal.SIGTERM) -> None:
+        before.setdefault(number, signal.signal(number, handler))
+
+    yield install
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def raising(error: type[BaseException]) -> Callable[..., None]:
@@ -90,23 +95,20 @@ def raise_alarm_where_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("stage", ["status", "header", "body"])
 @pytest.mark.parametrize("error", RAISED)
 def test_an_alarm_ends_the_operation_where_it_is_waiting(
-    monkeypatch: pytest.MonkeyPatch, error: type[Exception], stage: str
+    handled: Any, monkeypatch: pytest.MonkeyPatch, error: type[Exception], stage: Any
 ) -> None:
     """With the exception of a plain adapter, which urllib3 and requests may have wrapped."""
-    stall: Any = Stall(stage, reply=Reply(200, body=b"0123456789"))  # type: ignore[arg-type]
+    handled(raising(error), signal.SIGALRM)
     kinds = []
     for adapter in (requests.adapters.HTTPAdapter(), RetryAdapter(max_attempts=3, backoff=0)):
-        with FaultServer([stall]) as server, requests.Session() as client, monkeypatch.context() as patch:
-            client.trust_env = False
-            client.mount("http://", adapter)
-            before = signal.signal(signal.SIGALRM, raising(error))
+        stall = Stall(stage, reply=Reply(200, body=b"0123456789"))
+        with FaultServer([stall]) as server, session_with(adapter) as client, monkeypatch.context() as patch:
             raise_alarm_where_it_waits(patch)
             try:
                 with pytest.raises(Exception) as caught:  # noqa: PT011 - that of the plain adapter
                     client.get(server.url, timeout=120)
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
-                signal.signal(signal.SIGALRM, before)
             kinds.append(type(caught.value))
             assert 1 == len(server.requests)
     assert kinds[0] is kinds[1]

@@ -29,37 +29,27 @@ def test_the_defaults_are_the_published_constants():
     } == constants
 
 
-@pytest.mark.parametrize(
-    ("names", "values", "allowed"),
-    [
-        (("beta",), (0, 1, -1, 1.5), "a number above 0 and below 1"),
-        (("smoothing",), (0, 1.01), "a number above 0 and up to 1"),
-        (("min_capacity", "max_rate_scale"), (0, 0.99), "a number of 1 or more"),
-        (("scale", "min_fill_rate", "interval"), (0, -1), "a number above 0"),
-        (("scale", "beta"), (True, "1", None, float("nan"), float("inf"), -float("inf"), 10**400), "a finite number"),
-    ],
-)
-def test_a_number_out_of_range_is_refused_by_name(names, values, allowed):
-    """The error names the number, the value and what is allowed."""
-    for name, bad in itertools.product(names, values):
-        with pytest.raises(ValueError, match="is allowed") as caught:
-            RateLimiterSettings(**{name: bad})
-        assert f"{name}={bad!r}: {allowed} is allowed" == str(caught.value)
+NO_NUMBERS = (True, "1", None, float("nan"), float("inf"), -float("inf"), 10**400)
 
 
 @pytest.mark.parametrize(
-    ("names", "values"),
+    ("names", "allowed", "good", "bad"),
     [
-        (("beta",), (5e-324, 0.99)),
-        (("smoothing",), (5e-324, 1)),
-        (("min_capacity", "max_rate_scale"), (1, MOST)),
-        (("scale", "min_fill_rate", "interval"), (5e-324, 1, MOST)),
+        (("beta",), "a number above 0 and below 1", (5e-324, 0.99), (0, 1, -1, 1.5)),
+        (("smoothing",), "a number above 0 and up to 1", (5e-324, 1), (0, 1.01)),
+        (("min_capacity", "max_rate_scale"), "a number of 1 or more", (1, MOST), (0, 0.99)),
+        (("scale", "min_fill_rate", "interval"), "a number above 0", (5e-324, 1, MOST), (0, -1)),
+        (("scale", "beta"), "a finite number", (), NO_NUMBERS),
     ],
 )
-def test_the_ends_of_the_ranges_are_allowed(names, values):
-    """Up to the smallest and the largest float."""
-    for name, value in itertools.product(names, values):
+def test_a_number_out_of_range_is_refused_by_name(names, allowed, good, bad):
+    """The error names the number, the value and what is allowed; the ends of a range are, as far as floats go."""
+    for name, value in itertools.product(names, good):
         assert value == getattr(RateLimiterSettings(**{name: value}), name)
+    for name, value in itertools.product(names, bad):
+        with pytest.raises(ValueError, match="is allowed") as caught:
+            RateLimiterSettings(**{name: value})
+        assert f"{name}={value!r}: {allowed} is allowed" == str(caught.value)
 
 
 @pytest.mark.parametrize(

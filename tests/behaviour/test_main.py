@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from unittest.mock import Mock, call
 
 import pytest
 
@@ -35,14 +36,9 @@ def test_importing_it_does_nothing():
 
 def test_run_is_handed_the_program_and_its_arguments(monkeypatch):
     """``run`` needs no command line library, so it is not sent through one."""
-    given = []
-
-    def run(arguments):
-        given.append(arguments)
-        return 7
-
+    run = Mock(return_value=7)
     monkeypatch.setattr("requests_smithy_retry.features.everywhere.run.run", run)
     monkeypatch.setattr(sys, "argv", ["-m", "run", "app.py", "--flag"])
     with pytest.raises(SystemExit) as ended:
         run_main("__main__")
-    assert (7, [["app.py", "--flag"]]) == (ended.value.code, given)
+    assert (7, [call(["app.py", "--flag"])]) == (ended.value.code, run.mock_calls)
