@@ -27,7 +27,7 @@ from . import command, overhead
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path(requests_smithy_retry.__file__).parent
-PUBLIC = frozenset({"testing", "policy", "features.redis", "otel", "prometheus"})
+PUBLIC = frozenset({"testing", "policy", "smithy", "features.redis", "otel", "prometheus"})
 """The modules from which programs import, beside the package itself."""
 IMPORTS = re.compile(r"^\s*(?:from|import) requests_smithy_retry\.([\w.]+)", re.MULTILINE)
 PAIRED = ("control", "ours", "ours, listener", "ours, operation_timeout", "control, new", "ours, new")

@@ -33,7 +33,7 @@ from .operations import (
     read_operation,
     verdict_for,
 )
-from .protocols import Protocol, body_text, header, parameters, path_segments, protocols_of
+from .protocols import Protocol, body_text, header, parameters, path_segments, protocols_of, split_target
 
 if TYPE_CHECKING:
     from requests import PreparedRequest
@@ -112,17 +112,27 @@ class SmithyModel:
         return MappingProxyType(self._operations)
 
     def verdict_for(self, error_code: str | None, status: int | None) -> RetryAction:
-        """Return the verdict on an error code, decorated or not, of a response with a status.
-
-        Without a code there is no opinion. If several errors share a code, those with another ``@httpError`` than the
-        status are left out; if the rest disagree, there is no opinion.
-        """
+        """Return the verdict on an error; see :func:`~requests_smithy_retry.smithy.verdict_for`."""
         return verdict_for(self._verdicts, error_code, status)
 
     def match(
+        self, method: str, url_path_with_query: str, headers: Mapping[str, Any], body: object
+    ) -> ModeledOperation | None:
+        """Return the operation of a request to a service at the root of any host, or None.
+
+        :param body: bytes or text; an operation named in anything else is not found.
+        """
+        path, query = split_target(url_path_with_query)
+        segments = path_segments(path)
+        return None if segments is None else self.match_segments(method, segments, query, headers, body)
+
+    def match_segments(
         self, method: str, segments: tuple[str, ...], query: str, headers: Mapping[str, Any], body: object
     ) -> ModeledOperation | None:
-        """Return the operation of a request, or None: also where it names two, or names one in the wrong place."""
+        """Return what :meth:`match` does, for a path that was split already.
+
+        A request that names two operations, or names one in the wrong place, matches none.
+        """
         if self._targets:
             target = header(headers, "X-Amz-Target")
             if target is not None:
@@ -256,10 +266,15 @@ class SmithyEndpoint:
         if there is None:
             return None
         below = there.segments[len(self._place.segments) :]
-        operation = self.model.match(method, below, there.query, headers, body)
+        operation = self.model.match_segments(method, below, there.query, headers, body)
         if operation is None or self._prefixes[there.host] not in ("", operation.host_prefix):
             return None
         return operation
+
+    def may_resend(self, method: str, url: str, headers: Mapping[str, Any], body: object) -> bool:
+        """Return True if the model allows this request to be sent again, whatever its method."""
+        operation = self.operation_for(method, url, headers, body)
+        return operation is not None and operation.resendable_with(url, headers, body)
 
     def _within(self, url: str) -> _Place | None:
         there, here = _locate(url), self._place

@@ -302,7 +302,16 @@ _THROTTLING = RetryAction.retry_indicated(RetryReason(ErrorKind.THROTTLING, not_
 def verdict_for(
     errors: Mapping[str, tuple[ModeledError, ...]], error_code: str | None, status: int | None
 ) -> RetryAction:
-    """Return the verdict of :meth:`.SmithyModel.verdict_for`, given all errors by name and code."""
+    """Return a model's verdict on an error code.
+
+    Without a code there is no opinion. If several errors share a code, those with another ``@httpError`` than the
+    status are left out; if the rest disagree, there is no opinion.
+
+    :param errors: by name or code, each with all errors that share it; for a loaded model use
+        :meth:`.SmithyModel.verdict_for`.
+    :param error_code: the code or shape name in the response, decorated or not, or None.
+    :param status: the status of the response, or None.
+    """
     if error_code is None:
         return NO_ACTION
     named = errors.get(bare_error_code(error_code), ())

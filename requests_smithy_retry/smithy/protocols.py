@@ -27,6 +27,11 @@ def header(headers: Mapping[str, Any], name: str) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def split_target(target: str) -> tuple[str, str]:
+    path, _, query = target.partition("#")[0].partition("?")
+    return path, query
+
+
 def path_segments(path: str) -> tuple[str, ...] | None:
     """Return the decoded segments of an absolute path; None for an ambiguous path.
 
@@ -162,7 +167,7 @@ class IdempotencyToken:
             return self.name
         text = None if self.location is TokenLocation.QUERY else body_text(body)
         if self.location in (TokenLocation.QUERY, TokenLocation.FORM):
-            query = url.partition("#")[0].partition("?")[2]
+            query = split_target(url)[1]
             return parameters(query if text is None else f"{query}&{text}").get(self.name, [None])[0]
         if text is None or self.location is TokenLocation.PAYLOAD:
             return text

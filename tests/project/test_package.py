@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import requests_smithy_retry
+import requests_smithy_retry.smithy
 
 PACKAGE = Path(requests_smithy_retry.__file__).parent
 HOMES = {home: tuple(names.split()) for home, names in requests_smithy_retry._HOMES.items()}
@@ -64,6 +65,8 @@ def test_other_names_are_not_there():
     """An unknown name is an AttributeError in Python's own words; ``dir`` has those of ``__all__`` and no other."""
     with pytest.raises(AttributeError, match=r"^module 'requests_smithy_retry' has no attribute 'RetryAdaptor'$"):
         requests_smithy_retry.RetryAdaptor  # noqa: B018
+    with pytest.raises(AttributeError, match=r"^module 'requests_smithy_retry.smithy' has no attribute 'nothing'$"):
+        requests_smithy_retry.smithy.nothing  # noqa: B018
     assert requests_smithy_retry.__all__ == dir(requests_smithy_retry)
 
 
@@ -112,7 +115,7 @@ with socket.socket() as nobody_listens:
         ("", requests_smithy_retry.__all__, "requests"),
         (".testing", ("FakeClock", "FaultServer", "skipped_waits", "watched_attempts"), "requests"),
         (".policy", ("RetryDirective", "StandardRetryPolicy", "retry"), "requests"),
-        (".smithy.operations", ("ModeledError", "ModeledOperation", "UriPattern"), "requests"),
+        (".smithy", ("ModeledError", "ModeledOperation", "verdict_for"), "requests"),
         (".features.redis", ("RedisQuota", "RedisTokenBucket"), "redis"),
         (".prometheus", ("PrometheusListener",), "prometheus_client"),
         (".otel", ("OpenTelemetryListener",), "opentelemetry"),

@@ -6,8 +6,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-from requests_smithy_retry import SmithyModel
-
 HERE = Path(__file__).parent
 SMALL = sorted((HERE / "models").glob("*.json"))
 
@@ -55,12 +53,6 @@ def service(*operations: dict[str, Any], protocol: str = "aws.protocols#restJson
     traits = annotation(*protocol.split()) if protocol else {}
     shapes["t#Service"] = {"type": "service", "version": "1", "operations": bound, "traits": traits, **more}
     return {"smithy": "2.0", "shapes": shapes}
-
-
-def matched(model: SmithyModel, method: str, target: str, headers: dict[str, Any], body: Any) -> Any:
-    """The operation of a request to a model's service at the root of a host, or None."""
-    origin = "https://api.example.com"
-    return model.for_endpoint(origin).operation_for(method, origin + target, headers, body)
 
 
 def error(name: str, fault: str = "client", **traits: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from requests_smithy_retry import SmithyModelError
+from requests_smithy_retry.smithy import SmithyModelError
 from requests_smithy_retry.smithy.json_ast import Ast, Node
 
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from requests_smithy_retry import ErrorKind, RetryAction, SmithyModel, SmithyModelError
-from requests_smithy_retry.smithy.protocols import IdempotencyToken, TokenLocation
+from requests_smithy_retry import ErrorKind, RetryAction
+from requests_smithy_retry.smithy import IdempotencyToken, SmithyModel, SmithyModelError, TokenLocation
 
-from .asts import HERE, error, every_model, matched, operation, service
+from .asts import HERE, error, every_model, operation, service
 
 MODELS = every_model()
 
@@ -89,7 +89,7 @@ def test_the_excerpt_of_a_real_model():
     found = SmithyModel.load(HERE / "models" / "directory-excerpt.json")
     resendable = {name: each.resendable for name, each in found.operations.items()}
     assert resendable == {"DescribeUser": True, "CreateGroup": False, "ListUsers": True}
-    create = matched(found, "POST", "/Groups/CreateGroup?DirectoryId=d-1", {}, b"{}")
+    create = found.match("POST", "/Groups/CreateGroup?DirectoryId=d-1", {}, b"{}")
     assert create.idempotency_token == IdempotencyToken("ClientToken", TokenLocation.JSON, "ClientToken")
     assert not create.resendable_with("/", {}, b"{}")
     assert create.resendable_with("/", {}, b'{"ClientToken": "1"}')
@@ -116,7 +116,7 @@ def test_every_operation_is_found_by_its_request(path):
     """In every model, the request of an operation is matched to it and to no other."""
     model = SmithyModel.load(path)
     for each in model.operations.values():
-        assert matched(model, *request_for(model, each)) == each
+        assert model.match(*request_for(model, each)) == each
 
 
 JSON = st.recursive(
@@ -154,7 +154,7 @@ def test_a_mutated_model_raises_nothing_else(ast, data):
     source = "<model>"
     try:
         model = SmithyModel.from_dict(mutant["root"], source)
-        matched(model, "POST", "/cities", {}, b"")
+        model.for_endpoint("https://api.example.com").may_resend("POST", "https://api.example.com/cities", {}, b"")
     except SmithyModelError as problem:
         source = problem.source
     assert source == "<model>"

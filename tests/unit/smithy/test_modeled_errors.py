@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from requests_smithy_retry import ErrorKind, RetryAction, RetryReason, SmithyModel, SmithyModelError
-from requests_smithy_retry.smithy.operations import ModeledError
+from requests_smithy_retry import ErrorKind, RetryAction, RetryReason
+from requests_smithy_retry.smithy import ModeledError, SmithyModel, SmithyModelError
 
 from .asts import error
 

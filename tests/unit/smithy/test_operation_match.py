@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from requests_smithy_retry import SmithyModel
-from requests_smithy_retry.smithy.protocols import TokenLocation
+from requests_smithy_retry.smithy import SmithyModel, TokenLocation
 
-from .asts import HERE, annotation, matched, operation, service
+from .asts import HERE, annotation, operation, service
 
 WEATHER = SmithyModel.load(HERE / "models" / "weather.json")
 QUEUE = SmithyModel.load(HERE / "models" / "queue.json")
@@ -40,7 +39,7 @@ def name(found):
 def test_rest_goes_by_method_and_pattern(method, target, expected):
     """A REST request is matched by its method and URI pattern, whatever its headers and body say."""
     headers = {"X-Amz-Target": "Weather.GetCity", **CBOR}
-    assert name(matched(WEATHER, method, target, headers, b"Action=GetCity")) == expected
+    assert name(WEATHER.match(method, target, headers, b"Action=GetCity")) == expected
 
 
 @pytest.mark.parametrize(
@@ -57,7 +56,7 @@ def test_rest_goes_by_method_and_pattern(method, target, expected):
 )
 def test_aws_json_goes_by_target(method, target, header, expected):
     """An awsJson request is matched by X-Amz-Target, which has to name the service shape."""
-    assert name(matched(QUEUE, method, target, {"x-amz-target": header}, b"Action=Peek")) == expected
+    assert name(QUEUE.match(method, target, {"x-amz-target": header}, b"Action=Peek")) == expected
 
 
 @pytest.mark.parametrize(
@@ -76,7 +75,7 @@ def test_aws_json_goes_by_target(method, target, header, expected):
 )
 def test_aws_query_goes_by_action(method, target, body, expected):
     """An awsQuery request is matched by Action in the form or the query; with two different ones it matches nothing."""
-    assert name(matched(QUEUE, method, target, {}, body)) == expected
+    assert name(QUEUE.match(method, target, {}, body)) == expected
 
 
 @pytest.mark.parametrize(
@@ -92,15 +91,15 @@ def test_aws_query_goes_by_action(method, target, body, expected):
 )
 def test_rpc_goes_by_path(method, target, headers, expected):
     """An RPC v2 request is matched by its path and its smithy-protocol header."""
-    assert name(matched(QUEUE, method, target, headers, b"")) == expected
+    assert name(QUEUE.match(method, target, headers, b"")) == expected
 
 
 def test_a_token_is_bound_as_the_request_speaks():
     """In a service of several protocols, the token is where the protocol of this request puts it."""
     found = [
-        matched(QUEUE, "POST", "/", {"X-Amz-Target": "Queue_2024.Send"}, b""),
-        matched(QUEUE, "POST", "/", {}, b"Action=Send"),
-        matched(QUEUE, "POST", "/service/Queue_2024/operation/Send", CBOR, b""),
+        QUEUE.match("POST", "/", {"X-Amz-Target": "Queue_2024.Send"}, b""),
+        QUEUE.match("POST", "/", {}, b"Action=Send"),
+        QUEUE.match("POST", "/service/Queue_2024/operation/Send", CBOR, b""),
     ]
     assert [(each.idempotency_token.location, each.idempotency_token.name) for each in found] == [
         (TokenLocation.JSON, "Token"),
@@ -116,7 +115,7 @@ def test_a_token_is_bound_as_the_request_speaks():
     st.none() | st.text(st.characters()) | st.binary() | st.integers(),
 )
 def test_no_request_raises(method, target, headers, body):
-    """For any request, there is an operation or None."""
+    """For any request, ``match`` returns an operation or None."""
     for model in (WEATHER, QUEUE, EC2):
-        found = matched(model, method, target, headers, body)
+        found = model.match(method, target, headers, body)
         assert found is None or found.resendable_with(target, headers, body) in (True, False)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from requests_smithy_retry import SmithyModel, SmithyModelError
+from requests_smithy_retry.smithy import SmithyModel, SmithyModelError
 
 from .asts import HERE, operation, service
 

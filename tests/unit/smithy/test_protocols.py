@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from requests.structures import CaseInsensitiveDict
 
-from requests_smithy_retry import SmithyModel, SmithyModelError
-from requests_smithy_retry.smithy.protocols import IdempotencyToken, Protocol, TokenLocation
+from requests_smithy_retry.smithy import IdempotencyToken, Protocol, SmithyModel, SmithyModelError, TokenLocation
 
 from .asts import operation, service
 

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from requests_smithy_retry.smithy.operations import Label, UriPattern, UriTable
-from requests_smithy_retry.smithy.protocols import parameters, path_segments
+from requests_smithy_retry.smithy import UriPattern
+from requests_smithy_retry.smithy.operations import Label, UriTable
+from requests_smithy_retry.smithy.protocols import parameters, path_segments, split_target
 
 
 def table(*patterns):
@@ -13,7 +14,7 @@ def table(*patterns):
 
 
 def find(routes, target):
-    path, _, query = target.partition("#")[0].partition("?")
+    path, query = split_target(target)
     segments = path_segments(path)
     return None if segments is None else routes.find("GET", segments, query)
 
@@ -155,7 +156,7 @@ def slow_match(pattern, segments, query):
 
 
 def slow_find(patterns, target):
-    path, _, query = target.partition("#")[0].partition("?")
+    path, query = split_target(target)
     segments, present = path_segments(path), parameters(query)
     matching = []
     for text in patterns:
