@@ -126,7 +126,7 @@ class ForeignGate:
         return Passed(waited)
 
     def add_to(self, before: Before, passed: Passed) -> Before:
-        return before._replace(permit=passed.waited)
+        return before._replace(permit_wait=passed.waited)
 
 
 def check_for_foreign(

@@ -75,15 +75,14 @@ class Held:
         response = self.response
         if self.error is not None:
             self.error = self._named(self.error, request)
-        if isinstance(self.error, requests.exceptions.RequestException):
-            self.error.request = request  # not the copy that was sent
         if response is None:
             self.received = self.brought
             return
         response.request = request
         if isinstance(self.error, BROKEN) and response.is_redirect:
             self.error = None
-        if self.error is None and not self._peek(response):
+        has_failed = self.error is None and response.status_code >= 400
+        if has_failed and not self.is_streamed and not self._peek(response):
             self.error = self._read(response)
         self.received = received_by(response) if self.brought is None else self.brought
         self.is_success = response.status_code < 400 and self.error is None
@@ -93,15 +92,13 @@ class Held:
         if isinstance(error, BodyChanged):
             return requests.exceptions.UnrewindableBodyError(str(error), request=request)
         named = error if self.time_limits is None else self.time_limits.translated(error, request)
-        return named if self.response is None else as_body_failure(named, request)
+        named = named if self.response is None else as_body_failure(named, request)
+        if isinstance(named, requests.exceptions.RequestException):
+            named.request = request  # not the copy that was sent
+        return named
 
     def _peek(self, response: Response) -> bool:
-        """Look at the beginning of a failed response's body. False: it cannot be looked at, only read.
-
-        True: there is nothing to read now, or ``peeked`` has what is there.
-        """
-        if response.status_code < 400 or self.is_streamed:
-            return True
+        """Look at the beginning of a failed response's body. False: it cannot be looked at, only read."""
         with self._in_time():
             self.peeked = peeked = peek(response)
         self.is_unread = peeked is not None and not peeked.whole
@@ -166,13 +163,8 @@ class Held:
 
     def _outlives_connection(self, response: Response) -> bool:
         """Return True if the whole body is there once the connection is let go; an unread one is looked at for it."""
-        if self.is_streamed:
-            self.is_streamed = False
-            try:
-                if not self._peek(response):
-                    return self._read(response) is None
-            finally:
-                self.is_streamed = True
+        if self.is_streamed and response.status_code >= 400 and not self._peek(response):
+            return self._read(response) is None
         return not self.is_unread and (self.peeked is not None or is_read(response))
 
     def finalize(self, *, raises: bool) -> None:

@@ -144,7 +144,7 @@ def operation(
             yield Pause(decision.delay)
         if isinstance(decision, Stop):
             return decision
-        before = Before(decision.delay, decision.source, line=decision.line, line_why=decision.line_why)
+        before = Before(decision.delay, decision.source, line_wait=decision.line_wait, line_why=decision.line_why)
         headers = decision.headers or headers
 
 

@@ -200,7 +200,8 @@ class PayoffQuota(Quota):
             if self._line.first_try(now, latency):
                 return None
             self._line.succeeded(Progress(now - latency), FIRST_TRY, now, latency, timeout)
-            return self._ended_outage()
+            back, self._line.outage = self._line.outage, None
+            return back
 
     def pay(self, progress: Progress, bounds: Bounds, failure: Failure, now: float) -> Steps:
         price = 1.0 if self._price_of is None or failure.reason is None else self._price_of(failure.reason)
@@ -232,14 +233,10 @@ class PayoffQuota(Quota):
     ) -> Back | None:
         with self.lock:
             is_alone = self._line.succeeded(progress, bounds, now, latency, timeout)
-            back = self._ended_outage()
+            back, self._line.outage = self._line.outage, None
         if progress.spent and is_alone:
             self.bucket.succeeded(progress.spent)
         return back
-
-    def _ended_outage(self) -> Back | None:
-        outage, self._line.outage = self._line.outage, None
-        return outage
 
     def unsent(self, progress: Progress) -> None:
         if progress.acquired:

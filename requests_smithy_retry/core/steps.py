@@ -43,20 +43,14 @@ class Place(Protocol):
 
 
 class Before(NamedTuple):
-    """The waits before an attempt.
-
-    :param delay: seconds, by the rule ``source``.
-    :param permit: seconds for a send permit.
-    :param limit: seconds for a rate limit that the server had announced, by the header ``limit_source``.
-    :param line: seconds for the service to be back, until the event ``line_why``.
-    """
+    """The waits before an attempt, as its :class:`~requests_smithy_retry.AttemptRecord` has them."""
 
     delay: float = 0.0
-    source: str = "backoff"
-    permit: float = 0.0
-    limit: float = 0.0
-    limit_source: str = ""
-    line: float = 0.0
+    delay_source: str = "backoff"
+    permit_wait: float = 0.0
+    gate_wait: float = 0.0
+    gate_source: str = ""
+    line_wait: float = 0.0
     line_why: str = ""
 
 
@@ -110,17 +104,17 @@ class ReadOn(NamedTuple):
 
 
 class Payment(NamedTuple):
-    """The tokens of a bucket before and after a retry was paid, and which bucket it was."""
+    """The tokens of a bucket before and after a retry was paid, and which bucket it was; as the record has them."""
 
-    before: float
-    after: float
-    source: str
+    quota_before: float
+    quota_after: float
+    quota_source: str
 
 
 class Again(NamedTuple):
     """Another attempt follows, after ``delay`` seconds by the rule ``source``.
 
-    :param line: seconds that it waited for the service to be back, until the event ``line_why``.
+    :param line_wait: seconds that it waited for the service to be back, until the event ``line_why``.
     :param headers: to be sent from now on, in place of those of the same names.
     """
 
@@ -129,7 +123,7 @@ class Again(NamedTuple):
     source: str = "backoff"
     verdict: Classification | None = None
     payment: Payment | None = None
-    line: float = 0.0
+    line_wait: float = 0.0
     line_why: str = ""
     headers: Mapping[str, str] | None = None
 

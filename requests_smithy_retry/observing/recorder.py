@@ -72,17 +72,16 @@ class Recorder:
             self._in_vain = 0.0 if waiting is None else self.clock.now() - waiting[1]
             return
         if waiting is not None and decision.payment is not None:  # it waited for tokens
-            before_it, after_it, source = decision.payment
-            record = record._replace(quota_before=before_it, quota_after=after_it, quota_source=source)
+            record = record._replace(**decision.payment._asdict())
             self.attempts[-1] = record
         if self.request.method == "DELETE" and self._in_doubt is None:
             action = NO_ACTION if decision.verdict is None else decision.verdict.action
             self._in_doubt = record.number if may_be_applied(outcome, action) else None
         if logger.isEnabledFor(INFO):
             waits = decision.delay, decision.source
-            log_retry(self.request, record, *waits, self.scope, decision.line, decision.line_why)
+            log_retry(self.request, record, *waits, self.scope, decision.line_wait, decision.line_why)
         if self.observed is not None:
-            self.observed.retry_follows(record, decision.delay, decision.source, decision.line, decision.line_why)
+            self.observed.retry_follows(record, decision.delay, decision.source, decision.line_wait, decision.line_why)
 
     def add(self, pieces: tuple[RetryHistory, ...]) -> None:
         """Record the attempts that tried to go on with the body of the last one, which failed all the same."""
@@ -107,20 +106,12 @@ class Recorder:
             duration=duration,
             status=status,
             error=None if error is None else type(error).__name__,
-            delay=before.delay,
-            delay_source=before.source,
             votes=() if decision.verdict is None else decision.verdict.votes,
-            permit_wait=before.permit,
-            gate_wait=before.limit,
-            gate_source=before.limit_source,
-            line_wait=before.line,
-            line_why=before.line_why,
             address=outcome.address,
             received=outcome.received,
             sent=outcome.sent,
-            quota_before=None if payment is None else payment.before,
-            quota_after=None if payment is None else payment.after,
-            quota_source=None if payment is None else payment.source,
+            **before._asdict(),
+            **({} if payment is None else payment._asdict()),
         )
         self.attempts.append(record)
         self.rows.append(RequestHistory(self.request.method, self.request.path_url, error, status, None))

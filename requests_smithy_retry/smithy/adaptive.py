@@ -175,7 +175,7 @@ class PermitGate:
         return Passed(seen)
 
     def add_to(self, before: Before, passed: Passed) -> Before:
-        return before._replace(permit=passed.waited)
+        return before._replace(permit_wait=passed.waited)
 
 
 def _why(seconds: float, bound: str, scope: str | None) -> str:

@@ -210,8 +210,8 @@ class OneCall:
             yield Pause(self._spread)
 
     def add_to(self, before: Before, passed: Passed) -> Before:
-        before = before._replace(delay=before.delay + self._spread)
-        return before._replace(limit=passed.waited, limit_source=passed.source)
+        delay = before.delay + self._spread
+        return before._replace(delay=delay, gate_wait=passed.waited, gate_source=passed.source)
 
 
 def feature(config: RetryConfig, clock: Clock) -> Announcements:

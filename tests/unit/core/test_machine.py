@@ -90,7 +90,7 @@ def short(step: Any) -> str:
     """One step in a few words."""
     match step:
         case Send(number, before, headers):
-            waits = [f"{name} {value:g}" for name, value in before._asdict().items() if name in WAITS and value]
+            waits = [f"{name} {seconds:g}" for name in WAITS if (seconds := getattr(before, f"{name}_wait"))]
             return " ".join([f"send {number}", *waits, *(headers or {})])
         case Noted(Again() as again):
             return f"again {again.delay:g} {again.source}"
@@ -105,7 +105,7 @@ def short(step: Any) -> str:
     raise AssertionError(step)
 
 
-WAITS = ("permit", "limit", "line")
+WAITS = ("permit", "gate", "line")
 
 
 def played(steps: Any, *answers: Any) -> tuple[str, Stop]:
@@ -325,22 +325,22 @@ class Barrier:
         yield
 
     def add_to(self, before: Before, passed: Passed) -> Before:
-        return before._replace(**{self.name: passed.waited})
+        return before._replace(**{f"{self.name}_wait": passed.waited})
 
 
 def test_gates_are_passed_before_each_attempt() -> None:
     """Each is told of the wait before it, and its own is recorded."""
-    permit, limit = Barrier("permit", Passed(1), Passed(2)), Barrier("limit", Passed(), Passed(3))
+    permit, limit = Barrier("permit", Passed(1), Passed(2)), Barrier("gate", Passed(), Passed(3))
     steps, _ = played(
         operation(context(), 0.0, decide, gates=lambda: (permit, limit)), answer(429, **WAIT_3), answer(200)
     )
-    assert f"send 1 permit 1, again 3 retry-after, pause 3, send 2 permit 2 limit 3, {WELL}" == steps
+    assert f"send 1 permit 1, again 3 retry-after, pause 3, send 2 permit 2 gate 3, {WELL}" == steps
     assert [0, 3] == limit.waited
 
 
 def test_a_gate_may_refuse() -> None:
     """Nothing is sent, and the price of the retry comes back."""
-    quota, gate = Queue(), Barrier("limit", Refused(StopReason.RATE_LIMITED, 0.0, "not before noon"))
+    quota, gate = Queue(), Barrier("gate", Refused(StopReason.RATE_LIMITED, 0.0, "not before noon"))
     steps, stop = played(operation(context(quota), 0.0, decide, gates=lambda: (gate,)))
     assert ("", Stop(StopReason.RATE_LIMITED, "not before noon")) == (steps, stop)
     assert ["unsent"] == quota.told

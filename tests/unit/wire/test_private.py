@@ -140,4 +140,4 @@ def test_every_private_name_of_others_is_listed() -> None:
     listed = {name.rpartition(".")[2] for name in private.NAMES} | set(private.OPTIONAL)
     own = {name for tree in trees for name in own_names(tree)} - listed
     used = {name for tree in trees for name in private_names(tree)}
-    assert set() == used - own - listed - {"_replace", "_asdict", "_getframe", "_retry_started"}
+    assert set() == used - own - listed - {"_replace", "_asdict", "_fields", "_getframe", "_retry_started"}
