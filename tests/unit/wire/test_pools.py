@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import gc
 import pickle
-import weakref
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,12 +18,10 @@ from requests_smithy_retry.clock import Deadline
 from requests_smithy_retry.features.addresses import AddressMemory
 from requests_smithy_retry.testing import FakeClock, FaultServer
 from requests_smithy_retry.wire import private
-from requests_smithy_retry.wire.connect import Connect
 from requests_smithy_retry.wire.pools import (
     PreparingPool,
     WaitingPool,
     begin_without_pools,
-    leave_to_parent,
     prepare,
     preparing,
     use_our_pools,
@@ -43,12 +39,6 @@ def test_a_prepared_class_is_made_once(pool_class: Any) -> None:
     assert issubclass(made, pool_class)
     assert issubclass(made, PreparingPool)
     assert made.__name__ == pool_class.__name__
-
-
-def test_a_connection_of_such_a_pool_is_prepared() -> None:
-    """The ``connect`` of a prepared pool's connection is ours."""
-    with preparing(HTTPConnectionPool)("127.0.0.1", 9) as pool:
-        assert isinstance(pool._new_conn().connect, Connect)
 
 
 @pytest.mark.parametrize("block", [False, True])
@@ -140,18 +130,3 @@ def test_what_a_manager_was_configured_with_stays() -> None:
     after = adapter.poolmanager.connection_from_url("https://example.com")
     assert (before is after, type(before)) == (False, type(after))
     assert (3, "example.com") == (adapter.poolmanager.pools._maxsize, after.assert_hostname)
-
-
-def test_a_manager_is_not_kept_alive() -> None:
-    """Registration holds no strong reference."""
-    manager = urllib3.PoolManager()
-    leave_to_parent(manager)
-    ref = weakref.ref(manager)
-    del manager
-    gc.collect()
-    assert ref() is None
-
-
-def test_somebodys_own_manager_is_left_alone() -> None:
-    """A foreign manager may keep its pools in another way, so it is left alone."""
-    leave_to_parent(object())

@@ -39,6 +39,7 @@ class Connection:
         self.auto_open = auto_open
         self.seconds = seconds
         self.sent: list[tuple[int, float | None]] = []
+        self.last: Any = None
 
     def connect(self) -> None:
         self.sock = Sock()
@@ -46,6 +47,7 @@ class Connection:
     def send(self, data: Any) -> None:
         self.clock.sleep(self.seconds)
         self.sent.append((len(data), None if self.sock is None else self.sock.timeout))
+        self.last = data
 
 
 def send(connection: Any, data: Any, within: float | None) -> None:
@@ -57,33 +59,26 @@ def send(connection: Any, data: Any, within: float | None) -> None:
         made.send(data)
 
 
-def test_without_a_deadline_all_is_sent_at_once() -> None:
-    """Without a deadline the connection's own send gets all bytes at once."""
-    connection = Connection()
-    send(connection, bytes(3 * PIECE), None)
-    assert connection.sent == [(3 * PIECE, 30)]
+TWO_AND_A_BYTE = bytes(2 * PIECE + 1)
 
 
-def test_each_piece_gets_what_is_left() -> None:
-    """Each piece gets the time that is left, and the socket has its usual timeout again afterwards."""
-    connection = Connection(seconds=2)
-    send(connection, bytes(2 * PIECE + 1), 10)
-    assert connection.sent == [(PIECE, 10), (PIECE, 8), (1, 6)]
-    assert connection.sock.gettimeout() == 30  # type: ignore[union-attr]
-
-
-def test_what_is_little_is_sent_as_it_is() -> None:
-    """A socket that stands in for a real one looks at what it is given."""
-
-    class Looking(Connection):
-        seen: Any = None
-
-        def send(self, data: Any) -> None:
-            self.seen = data
-
-    connection, head = Looking(), b"GET / HTTP/1.1"
-    send(connection, head, 10)
-    assert connection.seen is head
+@pytest.mark.parametrize(
+    ("connection", "data", "within", "sent"),
+    [
+        (Connection(), TWO_AND_A_BYTE, None, [(2 * PIECE + 1, 30)]),  # without a deadline all is sent at once
+        (Connection(seconds=2), TWO_AND_A_BYTE, 10, [(PIECE, 10), (PIECE, 8), (1, 6)]),
+        (Connection(), b"GET / HTTP/1.1", 10, [(14, 10)]),
+        (Connection(is_open=False), b"head", 10, [(4, 10)]),  # as http.client connects when it sends
+        (Connection(is_open=False, auto_open=0), b"head", 10, [(4, None)]),  # its own send raises
+        (Connection(), memoryview(b"view"), 10, [(4, 30)]),  # views and iterables are left to its own send
+        (Connection(), [b"part"], 10, [(1, 30)]),
+    ],
+)
+def test_each_piece_gets_what_is_left(connection: Connection, data: Any, within: float | None, sent: Any) -> None:
+    """And the socket has its usual timeout again afterwards. What is no more than a piece is sent as it is."""
+    send(connection, data, within)
+    assert (sent, len(sent) == 1) == (connection.sent, connection.last is data)
+    assert connection.sock is None or connection.sock.gettimeout() == 30
 
 
 def test_no_piece_is_begun_after_the_deadline() -> None:
@@ -93,22 +88,6 @@ def test_no_piece_is_begun_after_the_deadline() -> None:
         send(connection, bytes(3 * PIECE), 4)
     assert len(connection.sent) == 2
     assert connection.sock.gettimeout() == 30  # type: ignore[union-attr]
-
-
-@pytest.mark.parametrize(("auto_open", "timeout"), [(1, 10), (0, None)])
-def test_the_first_piece_opens_the_connection(auto_open: int, timeout: float | None) -> None:
-    """As ``http.client`` connects when it sends; one that may not open itself is left to its own send, which raises."""
-    connection = Connection(is_open=False, auto_open=auto_open)
-    send(connection, b"head", 10)
-    assert connection.sent == [(4, timeout)]
-
-
-@pytest.mark.parametrize("data", [memoryview(b"view"), [b"part"]])
-def test_what_is_no_bytes_is_sent_by_the_connection_itself(data: Any) -> None:
-    """Views and iterables are left to the connection's own send, which sends them piece by piece."""
-    connection = Connection()
-    send(connection, data, 10)
-    assert connection.sent == [(len(data), 30)]
 
 
 def test_a_connection_that_was_closed_meanwhile_has_no_timeout_to_restore() -> None:
