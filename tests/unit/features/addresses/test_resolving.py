@@ -96,6 +96,14 @@ def abandon(lookups: Lookups, resolver: Resolver, *hosts: str) -> None:
             lookups.find(Question(resolver, host, ()), no_time)
 
 
+def occupied(left: Any = long_time) -> tuple[Lookups, Resolver, Waiter]:
+    """Look-ups whose only thread is occupied by a name that somebody waits for."""
+    lookups, busy = Lookups(1), Resolver()
+    first = Waiter(lookups, Question(busy, "a.test", ()), left)
+    busy.was_asked.acquire(timeout=60)
+    return lookups, busy, first
+
+
 @pytest.mark.parametrize("resolver", [Resolver(["1"]).at_once(), Resolver(error=OSError("no")).at_once()])
 def test_an_answer_comes_back(resolver: Resolver) -> None:
     """The resolver's answer comes back; so does its exception, without a traceback that would keep frames alive."""
@@ -152,9 +160,7 @@ def test_if_all_are_stuck_the_caller_hears_it_at_once() -> None:
 
 def test_if_all_are_busy_the_caller_waits_for_its_turn() -> None:
     """Every busy thread has a waiting caller, so the next caller waits for one to be free."""
-    lookups, busy = Lookups(1), Resolver()
-    first = Waiter(lookups, Question(busy, "a.test", ()))
-    busy.was_asked.acquire(timeout=60)
+    lookups, busy, first = occupied()
     second = Waiter(lookups, Question(Resolver("second").at_once(), "b.test", ()))
     wait_for_a_line(lookups, 1)
     busy.may_answer.set()
@@ -163,9 +169,7 @@ def test_if_all_are_busy_the_caller_waits_for_its_turn() -> None:
 
 def test_a_turn_that_does_not_come_in_time() -> None:
     """The deadline bounds this wait, too."""
-    lookups, busy = Lookups(1), Resolver()
-    first = Waiter(lookups, Question(busy, "a.test", ()))
-    busy.was_asked.acquire(timeout=60)
+    lookups, busy, first = occupied()
     left = iter([0.001])
     with pytest.raises(Late):
         lookups.find(Question(busy, "b.test", ()), lambda: next(left, None) or over())
@@ -175,14 +179,8 @@ def test_a_turn_that_does_not_come_in_time() -> None:
 
 def test_who_waits_for_a_turn_hears_that_all_are_stuck() -> None:
     """The last one that waited for an answer has left."""
-    lookups, busy, leaves = Lookups(1), Resolver(), threading.Event()
-
-    def when_told() -> float:
-        leaves.wait(60)
-        return 0.0
-
-    first = Waiter(lookups, Question(busy, "a.test", ()), when_told)
-    busy.was_asked.acquire(timeout=60)
+    leaves = threading.Event()
+    lookups, busy, first = occupied(lambda: float(not leaves.wait(60)))
     second = Waiter(lookups, Question(busy, "b.test", ()))
     wait_for_a_line(lookups, 1)
     leaves.set()
@@ -231,8 +229,18 @@ def test_the_resolver_sees_the_callers_context() -> None:
         VARIABLE.reset(token)
 
 
-def asked_in_thread(monkeypatch: pytest.MonkeyPatch, host: str, deadline: Deadline | None) -> bool:
-    """Return True if the resolver was called in another thread than this one."""
+@pytest.mark.parametrize("deadline", [Deadline(60, FakeClock()), None], ids=["deadline", "no deadline"])
+@pytest.mark.parametrize(
+    ("host", "is_name"),
+    [
+        *[(host, True) for host in ("a.test", "localhost", "1.2.3.4.test", "", "a\0b")],
+        *[(host, False) for host in ("127.0.0.1", "::1", "fe80::1%eth0")],
+    ],
+)
+def test_only_a_name_under_a_deadline_gets_a_thread(
+    monkeypatch: pytest.MonkeyPatch, host: str, is_name: bool, deadline: Deadline | None
+) -> None:
+    """A replaced ``getaddrinfo`` is called either way; an address, with or without a zone, is told from a name."""
     threads: list[Any] = []
 
     def getaddrinfo(*question: Any) -> Any:
@@ -242,20 +250,7 @@ def asked_in_thread(monkeypatch: pytest.MonkeyPatch, host: str, deadline: Deadli
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
     with this_thread.under(deadline):
         assert [(host, 80, 0, socket.SOCK_STREAM)] == resolve(None, host, 80)
-    return threads != [threading.current_thread()]
-
-
-@pytest.mark.parametrize("host", ["a.test", "localhost", "1.2.3.4.test", "", "a\0b"])
-def test_only_a_name_under_a_deadline_gets_a_thread(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
-    """A replaced ``getaddrinfo`` is called either way."""
-    assert asked_in_thread(monkeypatch, host, Deadline(60, FakeClock()))
-    assert not asked_in_thread(monkeypatch, host, None)
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "fe80::1%eth0"])
-def test_an_address_gets_none(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
-    """With or without a zone, it is told from a name."""
-    assert not asked_in_thread(monkeypatch, host, Deadline(60, FakeClock()))
+    assert (is_name and deadline is not None) == (threads != [threading.current_thread()])
 
 
 NAMES_UNRESOLVED = getattr(uex, "NameResolutionError", uex.NewConnectionError)
