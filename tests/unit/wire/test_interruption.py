@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -92,14 +93,21 @@ class SoftTimeLimitExceeded(Exception):
     """As Celery's exception for a soft time limit: raised by a signal's handler, and a plain ``Exception``."""
 
 
-def over(*_: Any) -> None:
-    raise SoftTimeLimitExceeded
+SIGNALS: Any = {KeyboardInterrupt: signal.SIGINT, SoftTimeLimitExceeded: signal.SIGUSR1}
 
 
-SIGNALS: Any = {
-    KeyboardInterrupt: (signal.SIGINT, signal.default_int_handler),
-    SoftTimeLimitExceeded: (signal.SIGUSR1, over),
-}
+@contextlib.contextmanager
+def handled(number: int, raised: BaseException | type[BaseException]) -> Iterator[None]:
+    """Have the handler of a signal raise this; that of Ctrl-C is Python's own."""
+
+    def over(*_: Any) -> None:
+        raise raised
+
+    before = signal.signal(number, signal.default_int_handler if raised is KeyboardInterrupt else over)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
 
 
 @pytest.mark.parametrize("status", [200, 503])
@@ -108,30 +116,21 @@ SIGNALS: Any = {
 @pytest.mark.parametrize("raised", SIGNALS)
 def test_a_signal_in_an_attempt(status: int, stall: Any, options: Any, raised: type[BaseException]) -> None:
     """Ctrl-C, or a time limit: it reaches the caller as it is; the connection goes, and nothing is sent again."""
-    number, handler = SIGNALS[raised]
-    stalled, before = Stall(stall, reply=Reply(status, body=b"x" * 100)), signal.signal(number, handler)
-    try:
-        with nothing_left(), FaultServer() as server, session(**ONE, **options) as made:
-            timer = signalled(server, stalled, number)
-            with pytest.raises(raised):
-                made.get(server.url)
-            timer.join()
-            assert len(server.requests) == 1
-            is_usable(made, server)
-    finally:
-        signal.signal(number, before)
+    number, stalled = SIGNALS[raised], Stall(stall, reply=Reply(status, body=b"x" * 100))
+    with handled(number, raised), nothing_left(), FaultServer() as server, session(**ONE, **options) as made:
+        timer = signalled(server, stalled, number)
+        with pytest.raises(raised):
+            made.get(server.url)
+        timer.join()
+        assert len(server.requests) == 1
+        is_usable(made, server)
 
 
 @pytest.fixture(params=[TimeoutError, OSError, ValueError])
 def raised_by_a_signal(request: pytest.FixtureRequest) -> Iterator[type[Exception]]:
     """An exception that a signal's handler raises, of a type that the network or a closed file raises as well."""
-
-    def over(*_: Any) -> None:
-        raise request.param("the time is up")
-
-    before = signal.signal(signal.SIGUSR1, over)
-    yield request.param
-    signal.signal(signal.SIGUSR1, before)
+    with handled(signal.SIGUSR1, request.param("the time is up")):
+        yield request.param
 
 
 def interrupting(part: bytes = b"") -> bytes:
