@@ -233,7 +233,7 @@ def test_a_trickling_line_of_chunk_framing_is_not_drained_for_long() -> None:
         Reply(404, body=BIG),
         Reply(404, body=BIG, framing="chunked"),
         Reply(404, body=BIG, framing="close"),
-        coded_reply("gzip", BIG, status=404),
+        *[coded_reply("gzip", BIG, status=404, framing=framing) for framing in ("length", "chunked", "close")],
         coded_reply("deflate", BIG, status=404, framing="chunked"),
         gzip_bomb(1 << 20, 404),
         Reply(404, body=b"small"),

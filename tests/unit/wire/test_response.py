@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import http.client
 import io
 import socket
@@ -11,26 +10,21 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import requests
 
 from requests_smithy_retry.clock import Deadline
-from requests_smithy_retry.testing import FakeClock, FaultServer, Reply
+from requests_smithy_retry.testing import FakeClock
 from requests_smithy_retry.wire import response as of_wire
 from requests_smithy_retry.wire.response import (
     MOST_LINE,
-    PEEK_BYTES,
     CheckedResponse,
     Chunks,
     Reader,
     Sized,
     framing_of,
-    peek,
     reader_of,
     set_read_timeout,
 )
 from requests_smithy_retry.wire.state import this_thread
-
-from .support import session
 
 
 @pytest.fixture
@@ -190,31 +184,6 @@ def test_a_body_that_is_not_ours_keeps_its_timeout(pair: tuple[Reader, socket.so
     for other in (object(), mocked):
         set_read_timeout(other, 9)
         assert (reader_of(other), reader._sock.gettimeout()) == (None, 7)  # type: ignore[attr-defined]
-
-
-SHORT, LONG = b"short", b"a line of a long body\n" * 20_000
-
-
-@pytest.mark.parametrize("framing", ["length", "chunked", "close"])
-@pytest.mark.parametrize("coding", [None, "gzip"])
-@pytest.mark.parametrize("body", [SHORT, LONG], ids=["short", "long"])
-def test_nothing_is_lost(framing: str, coding: str | None, body: bytes) -> None:
-    """A look shows the beginning, or that all is there; reading gives the body as if there had been none."""
-    sent = gzip.compress(body) if coding else body
-    headers = {} if coding is None else {"Content-Encoding": coding}
-    with FaultServer([Reply(400, headers, sent, framing=framing)]) as server, session() as made:
-        response = made.get(server.url, stream=True)
-        peeked = peek(response)
-        assert peeked is not None
-        assert peeked.whole is (body is SHORT)
-        assert body.startswith(peeked.prefix)
-        assert len(peeked.prefix) == min(len(body), PEEK_BYTES)
-        assert response.content == body
-
-
-def test_what_is_not_ours_is_not_looked_at() -> None:
-    """A mock has no socket below it."""
-    assert peek(requests.Response()) is None
 
 
 @pytest.mark.parametrize(
