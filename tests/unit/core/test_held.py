@@ -85,30 +85,27 @@ def test_up_to_64_kib_of_a_discarded_body_are_read(
     assert len(listener.kept[0].content) == left
 
 
-@pytest.mark.parametrize(("body", "expected", "kept"), [(b"why", b"why", 1), (b"x" * 300_000, b"", 0)])
+@pytest.mark.parametrize(
+    ("fault", "expected", "kept"),
+    [
+        (Reply(503, body=b"why"), b"why", 1),
+        (Reply(503, body=b"x" * 300_000), b"", 0),
+        (CutBody(Reply(503, body=b"why not")), None, 0),  # the exception is that of its status all the same
+    ],
+)
 def test_an_unread_answer_that_an_exception_carries_holds_no_connection(
-    body: bytes, expected: bytes, kept: int
+    fault: Any, expected: bytes | None, kept: int
 ) -> None:
     """No caller has a response to close, so a short body is read, and anything else is closed unread."""
-    with FaultServer(Reply(503, body=body)) as server, requests.Session() as session:
-        session.mount("http://", RetryAdapter(max_attempts=1, pool_block=True, pool_maxsize=1, raise_on_status=True))
+    options: dict[str, Any] = {"max_attempts": 1, "pool_block": True, "pool_maxsize": 1, "raise_on_status": True}
+    with FaultServer(fault) as server, session(**options) as made:
         for _ in range(2):
             with pytest.raises(requests.exceptions.RetryError) as caught:
-                session.get(server.url, stream=True, timeout=60)
+                made.get(server.url, stream=True, timeout=60)
         response = caught.value.response
         assert response is not None
-        assert (response.content, idle(response)) == (expected, kept)
-
-
-def test_an_unread_answer_that_is_raised_is_closed_where_it_is_cut() -> None:
-    """The exception is that of its status."""
-    with FaultServer(CutBody(Reply(503, body=b"why not"))) as server, requests.Session() as session:
-        session.mount("http://", RetryAdapter(max_attempts=1, raise_on_status=True))
-        with pytest.raises(requests.exceptions.RetryError) as caught:
-            session.get(server.url, stream=True, timeout=60)
-        response = caught.value.response
-        assert response is not None
-        assert idle(response) == 0
+        assert idle(response) == kept
+        assert expected in (None, response.content)
 
 
 def coded(body: bytes) -> Reply:
@@ -122,19 +119,17 @@ UNDECODABLE = {"cut": gzip.compress(b"whole")[:-4], "garbage": b"no gzip at all"
 @pytest.mark.parametrize("body", UNDECODABLE.values(), ids=UNDECODABLE)
 def test_a_retry_after_an_undecodable_body_takes_a_fresh_path(body: bytes, options: dict[str, Any]) -> None:
     """urllib3 had put its connection back before it was known that the body is bad; it is closed there."""
-    with FaultServer([coded(body), Reply(body=b"fine")]) as server, requests.Session() as session:
-        session.mount("http://", RetryAdapter(backoff=0, **options))
-        assert session.get(server.url).content == b"fine"
+    with FaultServer([coded(body), Reply(body=b"fine")]) as server, session(**options) as made:
+        assert made.get(server.url).content == b"fine"
         assert [item.connection_id for item in server.requests] == [0, 1]
 
 
 def test_an_undecodable_body_that_is_the_last_one_closes_its_connection_too() -> None:
     """The next request does not go where bodies get lost."""
-    with FaultServer([coded(b"no gzip"), Reply(body=b"fine")]) as server, requests.Session() as session:
-        session.mount("http://", RetryAdapter(max_attempts=1))
+    with FaultServer([coded(b"no gzip"), Reply(body=b"fine")]) as server, session(max_attempts=1) as made:
         with pytest.raises(requests.exceptions.ContentDecodingError):
-            session.get(server.url)
-        assert session.get(server.url).content == b"fine"
+            made.get(server.url)
+        assert made.get(server.url).content == b"fine"
         assert [item.connection_id for item in server.requests] == [0, 1]
 
 
@@ -149,30 +144,27 @@ def test_a_success_that_is_none_is_let_go_like_any_failure(verdict: RetryAction,
     def inside(outcome: Outcome, previous: RetryAction) -> RetryAction | None:
         return verdict if outcome.body_prefix == b"error" else None
 
-    with FaultServer([Reply(body=b"error"), Reply(body=b"fine")]) as server, requests.Session() as session:
-        session.mount("http://", RetryAdapter(classifiers=[inside], backoff=0))
-        assert session.get(server.url).content == b"fine"
+    with FaultServer([Reply(body=b"error"), Reply(body=b"fine")]) as server, session(classifiers=[inside]) as made:
+        assert made.get(server.url).content == b"fine"
         assert [item.connection_id for item in server.requests] == connections
 
 
 def test_the_connections_of_others_stay_open() -> None:
     """Of the pool's connections, only that of the response is closed."""
-    with FaultServer(Reply(body=b"fine")) as server, requests.Session() as session:
-        session.mount("http://", RetryAdapter())
-        first, second = (session.get(server.url, stream=True) for _ in range(2))
+    with FaultServer(Reply(body=b"fine")) as server, session() as made:
+        first, second = (made.get(server.url, stream=True) for _ in range(2))
         first.content, second.content  # noqa: B018 - reads them, so that both connections are idle
         release_connection(first.raw, reusable=False)
-        session.get(server.url)
-        session.get(server.url)
+        made.get(server.url)
+        made.get(server.url)
         assert [item.connection_id for item in server.requests] == [0, 1, 1, 1]
 
 
 def test_a_pool_whose_lock_was_left_taken_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """A signal that hits a queue leaves its lock taken; its exception is not to be held up by that."""
     monkeypatch.setattr(module, "MUTEX_SECONDS", 0.01)
-    with FaultServer(Reply(body=b"fine")) as server, requests.Session() as session:
-        session.mount("http://", RetryAdapter())
-        response = session.get(server.url)
+    with FaultServer(Reply(body=b"fine")) as server, session() as made:
+        response = made.get(server.url)
         mutex = response.raw._pool.pool.mutex
         with mutex:
             release_connection(response.raw, reusable=False)
