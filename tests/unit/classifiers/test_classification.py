@@ -10,7 +10,6 @@ import pytest
 
 from requests_smithy_retry import (
     Classification,
-    HttpStatusCodeClassifier,
     Outcome,
     RetryAction,
     RetryClassifierPriority,
@@ -70,15 +69,11 @@ def test_the_last_opinion_counts_and_forbidden_ends(verdicts: list[Any], expecte
 
 def test_each_classifier_is_told_the_verdict_so_far() -> None:
     """A classifier sees the verdict so far, not only its neighbour's opinion."""
-    told = []
-
-    def listen(outcome: Outcome, previous: RetryAction) -> None:
-        told.append(previous)
-
-    items = [classifier(listen), saying(TRANSIENT), saying(None), classifier(listen)]
-    assert classify(items, Outcome()) == Classification(
-        TRANSIENT, (Vote("listen", NOTHING), Vote("one", TRANSIENT), Vote("one", NOTHING), Vote("listen", NOTHING))
-    )
+    told: list[RetryAction] = []
+    listen = classifier(lambda outcome, previous: told.append(previous), name="listen")
+    result = classify([listen, saying(TRANSIENT), saying(None), listen], Outcome())
+    votes = [("listen", NOTHING), ("one", TRANSIENT), ("one", NOTHING), ("listen", NOTHING)]
+    assert result == Classification(TRANSIENT, tuple(Vote(*vote) for vote in votes))
     assert told == [NOTHING, TRANSIENT]
 
 
@@ -110,38 +105,32 @@ def test_the_order_of_addition_does_not_matter_where_priorities_differ() -> None
 
 
 @pytest.mark.parametrize(
-    "adapter",
-    [
-        scripted(423, 200, classifiers=[LOCKED]),
-        scripted(423, 200, strategy=StandardRetryStrategy(classifiers=[LOCKED], jitter="none", backoff=0)),
-    ],
+    "options",
+    [{"classifiers": [LOCKED]}, {"strategy": StandardRetryStrategy(classifiers=[LOCKED], jitter="none", backoff=0)}],
     ids=["adapter", "strategy"],
 )
-def test_classifiers_are_added_on_the_strategy_or_by_the_adapters_option(adapter: Any) -> None:
+def test_classifiers_are_added_on_the_strategy_or_by_the_adapters_option(options: Any) -> None:
     """Classifiers are added to the defaults, which go on as before."""
-    assert send(adapter).status_code == 200
-    adapter.script = [503, 423, 200]
-    assert send(adapter).status_code == 200
+    adapter = scripted(423, 200, 503, 423, 200, **options)
+    assert [200, 200] == [send(adapter).status_code for _ in range(2)]
 
 
-def test_the_defaults_are_replaced_on_the_strategy() -> None:
-    """``only`` leaves only the given ones, and the resend rule."""
+def asked(response: Any) -> list[str]:
+    """Who was asked about the first attempt."""
+    return [vote.classifier for vote in retry_history(response).attempts[0].votes]
+
+
+def test_only_leaves_the_given_ones_and_the_resend_rule() -> None:
+    """On the strategy, and as the RFC's "set" in a block, where it replaces those of an outer block, too."""
     adapter = scripted(503, classifiers=only(LOCKED))
     assert send(adapter).status_code == 503
     adapter.script = [423]
     response = send(adapter, "POST")
-    assert [vote.classifier for vote in retry_history(response).attempts[0].votes] == ["locked", "resend rule"]
+    assert asked(response) == ["locked", "resend rule"]
     assert retry_history(response).stop_reason is StopReason.NOT_RESENDABLE
-
-
-def test_the_set_of_classifiers_is_replaced_for_one_operation() -> None:
-    """The RFC's "set": what a block gives as ``only`` replaces all, an outer block's too."""
     adapter = scripted(418, classifiers=[saying(TRANSIENT, "strategy's")])
-    outer = retry_options(classifiers=[saying(TRANSIENT, "outer")])
-    with outer, retry_options(classifiers=only(LOCKED)) as inner:
-        assert [item.name for item in inner.classifiers] == ["locked"]
-        votes = retry_history(send(adapter)).attempts[0].votes
-        assert [vote.classifier for vote in votes] == ["locked", "resend rule"]
+    with retry_options(classifiers=[saying(TRANSIENT, "outer")]), retry_options(classifiers=only(LOCKED)):
+        assert asked(send(adapter)) == ["locked", "resend rule"]
 
 
 def test_a_user_classifier_overrules_all_defaults_but_not_the_resend_rule() -> None:
@@ -157,13 +146,10 @@ def test_a_user_classifier_overrules_all_defaults_but_not_the_resend_rule() -> N
 
 def test_a_default_is_moved_by_wrapping_it() -> None:
     """The statuses after everything else: then they overrule a user's classifier."""
-    late = with_priority(
-        HttpStatusCodeClassifier(), RetryClassifierPriority.run_after(RetryClassifierPriority.default())
-    )
-    kept = [item for item in default_classifiers() if item.name != "HttpStatusCodeClassifier"]
-    adapter = scripted(503, 200, classifiers=only(late, saying(THROTTLED), *kept))
-    votes = retry_history(send(adapter)).attempts[0].votes
-    assert [vote.classifier for vote in votes][-3:] == ["one", "HttpStatusCodeClassifier", "resend rule"]
+    after = RetryClassifierPriority.run_after(RetryClassifierPriority.default())
+    statuses, *kept = default_classifiers()
+    adapter = scripted(503, 200, classifiers=only(with_priority(statuses, after), saying(THROTTLED), *kept))
+    assert asked(send(adapter))[-3:] == ["one", "HttpStatusCodeClassifier", "resend rule"]
 
 
 @classifier(sees_successes=True)
@@ -202,14 +188,8 @@ def test_a_foreign_strategys_fold_is_that_of_the_operation() -> None:
 
 
 NAMES = [
-    "HttpStatusCodeClassifier",
-    "IdempotencyKeyClassifier",
-    "UsedUpLimitClassifier",
-    "AwsErrorCodeClassifier",
-    "ServerVerdictClassifier",
-    "SmithyModelClassifier",
-    "ModeledAsRetryableClassifier",
-    "TransientErrorClassifier",
+    *("HttpStatusCodeClassifier", "IdempotencyKeyClassifier", "UsedUpLimitClassifier", "AwsErrorCodeClassifier"),
+    *("ServerVerdictClassifier", "SmithyModelClassifier", "ModeledAsRetryableClassifier", "TransientErrorClassifier"),
 ]
 
 

@@ -31,7 +31,7 @@ def outcome_of(status: int) -> Outcome:
     return Outcome(response=response)
 
 
-def test_every_status() -> None:
+def test_every_status():
     """Two are throttling, eleven are transient, and there is no opinion on any other."""
     expected: dict[int, RetryAction] = dict.fromkeys(range(100, 600), NOTHING)
     expected |= dict.fromkeys(TRANSIENT, RetryAction.transient_error())
@@ -40,7 +40,7 @@ def test_every_status() -> None:
     assert expected == {status: item.classify_retry(outcome_of(status), NOTHING) for status in range(100, 600)}
 
 
-def test_the_codes_are_configurable() -> None:
+def test_the_codes_are_configurable():
     """The given codes replace the defaults, even if there are none; 429 stays throttling; no 2xx is looked at."""
     assert HttpStatusCodeClassifier().sees_successes is False
     chosen = HttpStatusCodeClassifier.new_from_codes({418, 429})
@@ -82,9 +82,7 @@ RATE_LIMITED = RetryReason(ErrorKind.THROTTLING, 60.0, "secondary rate limit")
         ({"Retry-After": "0"}, SECONDARY, RetryAction.retry_indicated(RATE_LIMITED)),
     ],
 )
-def test_a_403_that_says_that_it_is_a_rate_limit_is_throttling(
-    headers: dict[str, str], body: bytes, expected: RetryAction
-) -> None:
+def test_a_403_that_says_that_it_is_a_rate_limit_is_throttling(headers, body: bytes, expected):
     """A 403 is throttling with a hint, with a limit that is used up, or by its body's words; any other 403 is not.
 
     Jira's Data Center, Confluence and Bitbucket send ``retry-after: 0`` with each answer that is within the limit.
@@ -98,7 +96,7 @@ def test_a_403_that_says_that_it_is_a_rate_limit_is_throttling(
 @pytest.mark.parametrize(
     ("hint", "sent"), [({}, 1), ({"Retry-After": "x"}, 1), ({"Retry-After": "0"}, 1), ({"Retry-After": "2"}, 2)]
 )
-def test_a_413_is_retried_where_it_says_when(hint: dict[str, str], sent: int) -> None:
+def test_a_413_is_retried_where_it_says_when(hint, sent):
     """A hint means that the condition is temporary (RFC 9110, 15.5.14); a POST stays guarded."""
     adapter = scripted(Reply(413, hint), 200)
     assert sent == len(retry_history(send(adapter)).attempts)
@@ -107,9 +105,7 @@ def test_a_413_is_retried_where_it_says_when(hint: dict[str, str], sent: int) ->
 
 @pytest.mark.parametrize(("headers", "waited"), [({}, 60.0), ({"Retry-After": "5"}, 5.0)])
 @pytest.mark.parametrize("status", [403, 429])
-def test_after_githubs_secondary_limit_the_wait_is_a_minute(
-    status: int, headers: dict[str, str], waited: float
-) -> None:
+def test_after_githubs_secondary_limit_the_wait_is_a_minute(status, headers, waited):
     """GitHub sends 403 or 429, and asks for at least a minute where it does not say how long."""
     adapter = scripted(Reply(status, headers, SECONDARY), 200, clock=FakeClock())
     assert (200, [waited]) == (send(adapter).status_code, adapter.clock.sleeps)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Any
 
 import pytest
 
@@ -45,9 +44,7 @@ EMPTY = StopReason.QUOTA_EXCEEDED
         (Reply(503, {"Retry-After": "500"}), {}, [True], [], StopReason.HINT_TOO_LONG),
     ],
 )
-def test_a_long_poll_that_finds_the_quota_empty_waits(
-    answer: Any, options: Any, blocks: list[bool], sleeps: list[float], stop: StopReason
-) -> None:
+def test_a_long_poll_that_finds_the_quota_empty_waits(answer, options, blocks, sleeps, stop):
     """It waits out its delay, and then hands over the outcome."""
     adapter = scripted(answer, quota=0, **options)
     with ExitStack() as stack:
@@ -58,7 +55,7 @@ def test_a_long_poll_that_finds_the_quota_empty_waits(
     assert len(adapter.sent) == 1
 
 
-def test_a_strategy_driven_by_hand_gives_the_delay_with_its_refusal() -> None:
+def test_a_strategy_driven_by_hand_gives_the_delay_with_its_refusal():
     """The refusal carries the delay, so that the code that drives the strategy can wait."""
     strategy = StandardRetryStrategy(quota=0, jitter="none")
     token = strategy.acquire_initial_retry_token()
@@ -67,7 +64,7 @@ def test_a_strategy_driven_by_hand_gives_the_delay_with_its_refusal() -> None:
     assert (caught.value.stop_reason, caught.value.delay) == (StopReason.QUOTA_EXCEEDED, 0.05)
 
 
-def test_a_model_marks_its_long_polls() -> None:
+def test_a_model_marks_its_long_polls():
     """An operation that the model marks waits, unless the caller says that it is not a long poll."""
     adapter = scripted(503, 503, 503, quota=0, classifiers=[SmithyModelClassifier([MODEL.for_endpoint(URL)])])
     send(adapter, "GET", f"{URL}/get")

@@ -99,7 +99,7 @@ RECORDED = {
 
 
 @pytest.mark.parametrize("vendor", RECORDED)
-def test_a_recorded_answer(vendor: str) -> None:
+def test_a_recorded_answer(vendor):
     """Each vendor's recorded headers are read as the vendor means them."""
     headers, expected = RECORDED[vendor]
     assert expected == list(announced_in(CaseInsensitiveDict({**headers, "Date": DATE}), wall=0.0))
@@ -119,9 +119,7 @@ def test_a_recorded_answer(vendor: str) -> None:
         (None, WALL + 11.1, None),
     ],
 )
-def test_a_moment_is_compared_with_the_clock_of_the_server(
-    date: str | None, wall: float, expected: float | None
-) -> None:
+def test_a_moment_is_compared_with_the_clock_of_the_server(date: str | None, wall, expected):
     """Clocks differ. Ours is used without a ``Date``, or if it is as good. A moment of another time says nothing."""
     headers = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1767225610", **({"date": date} if date else {})}
     (found,) = announced_in(headers, wall=wall)
@@ -139,13 +137,13 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-def test_a_malformed_header_is_passed_over(name: str) -> None:
+def test_a_malformed_header_is_passed_over(name):
     """A malformed header announces nothing and raises nothing."""
     for value in MALFORMED[name]:
         assert () == announced_in(CaseInsensitiveDict({name: value}), wall=WALL)
 
 
-def test_only_the_first_limits_of_a_header_are_read() -> None:
+def test_only_the_first_limits_of_a_header_are_read():
     """A hostile server may write many."""
     headers = {"ratelimit": ", ".join(f'"{number}";r=1' for number in range(50))}
     assert [f'"{number}"' for number in range(8)] == [limit.name for limit in announced_in(headers, wall=WALL)]
@@ -173,7 +171,7 @@ def test_only_the_first_limits_of_a_header_are_read() -> None:
         *((text, None) for text in ("2026-02-30T00:00:00Z", "2026-01-01T00:00:00", "tomorrow", "")),
     ],
 )
-def test_a_reset_is_told_apart_by_its_value(text: str, expected: float | None) -> None:
+def test_a_reset_is_told_apart_by_its_value(text, expected):
     """Seconds, moments in seconds or milliseconds, durations and dates."""
     found = parse_reset(text, WALL)
     assert expected == (found if found is None else pytest.approx(found))
@@ -190,6 +188,6 @@ def test_a_reset_is_told_apart_by_its_value(text: str, expected: float | None) -
         ([Announced(0, 30, source="a"), Announced(0.5, 90, source="c"), Announced(1, 99, source="d")], (90, "c")),
     ],
 )
-def test_the_hint_of_a_throttled_response(limits: list[Announced], expected: object) -> None:
+def test_the_hint_of_a_throttled_response(limits, expected):
     """It is the longest reset of what is used up, or of what is said to be limited without a number left."""
     assert expected == limit_hint(limits)

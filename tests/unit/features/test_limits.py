@@ -5,6 +5,7 @@ What threads make of it is searched schedule by schedule (benchmarks/explore/pro
 
 from __future__ import annotations
 
+from functools import partial
 from math import inf
 from typing import NamedTuple
 
@@ -59,6 +60,8 @@ def opens(limits: Limits, at: float, under_way: tuple[float, ...] = ()) -> float
 
 NOTHING = Told(0, 1, 0, 9)
 """Nothing is left until the moment 10."""
+of_hundred = partial(Told, size=100)
+EIGHTH = [of_hundred(0, 1, 80, 9), of_hundred(2, 3, 40, 7)]
 MOMENTS: dict[str, tuple[list[Told], float, tuple[float, ...], float]] = {
     "nothing is left": ([NOTHING], 2, (), 10),
     "one is left": ([Told(0, 1, 1, 9)], 2, (), 2),
@@ -88,29 +91,20 @@ MOMENTS: dict[str, tuple[list[Told], float, tuple[float, ...], float]] = {
     "not what is left": ([Told(0, 1, None, 9)], 2, (), 2),
     "one token is left": ([Told(0, 1, 1, 9, counts=False)], 2, (1.5,) * 20, 2),
     "no token is left": ([Told(0, 1, 0, 9, counts=False)], 2, (), 10),
-    "others have had an eighth: an eighth of the rest at once": (
-        [Told(0, 1, 80, 9, size=100), Told(2, 3, 40, 7, size=100)],
-        *(4, (3.5,) * 4, 4),
-    ),
-    "and no more": ([Told(0, 1, 80, 9, size=100), Told(2, 3, 40, 7, size=100)], 4, (3.5,) * 5, 10),
-    "they have had less": ([Told(0, 1, 80, 9, size=100), Told(2, 3, 71, 7, size=100)], 4, (3.5,) * 70, 4),
-    "the last ones go one by one": ([Told(0, 1, 80, 9, size=100), Told(2, 3, 3, 7, size=100)], 4, (), 4),
-    "that is remembered in the next window": (
-        [Told(0, 1, 80, 9, size=100), Told(2, 3, 40, 7, size=100), Told(10, 11, 90, 9, size=100)],
-        *(12, (11.5,) * 11, 20),
-    ),
+    "others have had an eighth: an eighth of the rest at once": (EIGHTH, 4, (3.5,) * 4, 4),
+    "and no more": (EIGHTH, 4, (3.5,) * 5, 10),
+    "they have had less": ([of_hundred(0, 1, 80, 9), of_hundred(2, 3, 71, 7)], 4, (3.5,) * 70, 4),
+    "the last ones go one by one": ([of_hundred(0, 1, 80, 9), of_hundred(2, 3, 3, 7)], 4, (), 4),
+    "that is remembered in the next window": ([*EIGHTH, of_hundred(10, 11, 90, 9)], 12, (11.5,) * 11, 20),
     "and forgotten in the one after it": (
-        [
-            *(Told(0, 1, 80, 9, size=100), Told(2, 3, 40, 7, size=100)),
-            *(Told(10, 11, 90, 9, size=100), Told(20, 21, 90, 9, size=100)),
-        ],
+        [*EIGHTH, of_hundred(10, 11, 90, 9), of_hundred(20, 21, 90, 9)],
         *(22, (21.5,) * 11, 22),
     ),
 }
 
 
 @pytest.mark.parametrize("case", MOMENTS)
-def test_when_the_next_request_may_be_sent(case: str) -> None:
+def test_when_the_next_request_may_be_sent(case):
     """It is the moment itself, or a later one."""
     answers, at, under_way, expected = MOMENTS[case]
     assert expected == pytest.approx(opens(limits_after(*answers), at, under_way))
@@ -127,13 +121,13 @@ SEVERAL = {
 
 
 @pytest.mark.parametrize("case", SEVERAL)
-def test_several_limits_hold_nobody(case: str) -> None:
+def test_several_limits_hold_nobody(case):
     """Nobody knows which of them the next request meets, and that stays so."""
     limits = limits_after(*SEVERAL[case], Told(4, 5, 0, 5))
     assert 6 == opens(limits, 6)
 
 
-def test_of_the_limits_of_one_answer_the_latest_counts() -> None:
+def test_of_the_limits_of_one_answer_the_latest_counts():
     """One that is no longer told of is forgotten, so names that a server makes up are not collected."""
     limits = Limits()
     for named, expected in (({"minute": 59, "day": 99}, 99), ({"minute": 59}, 59)):
@@ -153,7 +147,7 @@ def enter(limits: Limits, now: float, longest: float = inf, until: float = inf) 
 
 
 @pytest.mark.parametrize("is_first", [False, True])
-def test_what_this_process_has_sent_is_not_what_others_have_had(is_first: bool) -> None:
+def test_what_this_process_has_sent_is_not_what_others_have_had(is_first):
     """Its own requests count, also those that were sent before it knew of the limit."""
     limits = limits_after(Told(None, 0, 80, 9, size=100))
     passes = [None if is_first else enter(limits, 0) for _ in range(40)]
@@ -165,13 +159,9 @@ def test_what_this_process_has_sent_is_not_what_others_have_had(is_first: bool) 
 
 
 HELD: list[tuple[int, float, float, float | None]] = [
-    (0, inf, inf, 7),
-    (0, 7.1, inf, 7),
-    (0, 7, inf, None),
-    (0, inf, 7, None),
-    (0, 5, inf, None),
-    (0, 0, inf, None),
-    (0, inf, -1, None),
+    *((0, longest, inf, 7) for longest in (inf, 7.1)),
+    *((0, longest, inf, None) for longest in (7, 5, 0)),
+    *((0, inf, until, None) for until in (7, -1)),
     (1, inf, inf, 8),
     (1, 7.5, inf, 7.5),
     (1, 5, inf, None),
@@ -180,9 +170,7 @@ HELD: list[tuple[int, float, float, float | None]] = [
 
 
 @pytest.mark.parametrize(("others", "longest", "until", "expected"), HELD)
-def test_a_wait_that_would_be_too_long_is_not_begun(
-    others: int, longest: float, until: float, expected: float | None
-) -> None:
+def test_a_wait_that_would_be_too_long_is_not_begun(others, longest, until, expected):
     """It goes at once, for the server's own answer, and so does who stands behind somebody."""
     limits = limits_after(Told(None, 0, 0, 7))
     for _ in range(others):
@@ -191,7 +179,7 @@ def test_a_wait_that_would_be_too_long_is_not_begun(
     assert expected == (seen.until if isinstance(seen, Wait) else None)
 
 
-def test_who_waited_says_how_long_and_for_what() -> None:
+def test_who_waited_says_how_long_and_for_what():
     """It names the header behind the limit, or that of those in front; the second looks again after the limit opens."""
     limits = limits_after(Told(None, 0, 0, 7))
     first, second = Turn(limits, inf), Turn(limits, 20)
@@ -202,22 +190,22 @@ def test_who_waited_says_how_long_and_for_what() -> None:
     assert [(7, 7, "x-ratelimit-reset"), (20, 20, "x-ratelimit-reset")] == said
 
 
-def test_one_that_is_interrupted_makes_room() -> None:
+def test_one_that_is_interrupted_makes_room():
     """It leaves the line, before it looked as well, and the next one has its turn."""
     limits = limits_after(Told(None, 0, 0, 7))
     first, second = Turn(limits, inf), Turn(limits, inf)
     with limits.lock:
-        for turn in (first, second):
-            turn.look(0)
-        first.leave(0)
-        first.leave(0)
+        first.look(0)
+        second.look(0)
+        for _ in range(2):
+            first.leave(0)
         assert Wait(7) == second.look(0)
-        Turn(limits, inf).leave(0)
-        second.leave(0)
+        for turn in (Turn(limits, inf), second):
+            turn.leave(0)
     assert limits.is_spare
 
 
-def test_a_pass_that_nobody_keeps_counts_no_more() -> None:
+def test_a_pass_that_nobody_keeps_counts_no_more():
     """An interruption may come between the gate and the send."""
     limits = limits_after(Told(None, 0, 1, 7))
     passed = enter(limits, 0)
@@ -227,7 +215,7 @@ def test_a_pass_that_nobody_keeps_counts_no_more() -> None:
     assert (1, True) == (opens(limits, 1), limits.is_spare)
 
 
-def test_a_child_of_a_fork_has_nobody_waiting() -> None:
+def test_a_child_of_a_fork_has_nobody_waiting():
     """The waiting threads and the requests under way are in the parent."""
     limits = limits_after(Told(None, 0, 1, 7))
     kept = [enter(limits, 0) for _ in range(2)]
@@ -251,7 +239,7 @@ REFUSED_TWICE: list[tuple[list[str | int], float]] = [
 
 
 @pytest.mark.parametrize(("story", "expected"), REFUSED_TWICE, ids=str)
-def test_a_second_refusal_in_a_row_of_another_operation_holds_back(story: list[str | int], expected: float) -> None:
+def test_a_second_refusal_in_a_row_of_another_operation_holds_back(story, expected):
     """One answer that is no refusal and no fault begins anew."""
     limits = Limits()
     for step in story:
@@ -262,7 +250,7 @@ def test_a_second_refusal_in_a_row_of_another_operation_holds_back(story: list[s
     assert (expected, "retry-after") == (opens(limits, 0), limits.opens(0)[1])
 
 
-def test_so_many_users_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_so_many_users_are_kept(monkeypatch):
     """The oldest one that nobody uses makes room; if all are in use, there is one more."""
     monkeypatch.setattr(rate_limits, "MOST_USERS", 2)
     users = Users()
@@ -281,7 +269,7 @@ def test_so_many_users_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(KEYS))
-def test_no_secret_is_in_the_mark_of_a_user(name: str) -> None:
+def test_no_secret_is_in_the_mark_of_a_user(name):
     """It is a digest, and of no credentials it is empty."""
     assert b"" == user_of({})
     mark = user_of({name: "hunter2"})

@@ -38,7 +38,7 @@ def answer(status: int = 200, **headers: str) -> requests.Response:
         *((own, "bytes 5-9/20", None) for own in ("bytes=5-9,12-", b"bytes=5-9")),
     ],
 )
-def test_a_callers_own_range_may_be_continued(own: Any, content: str, expected: Any) -> None:
+def test_a_callers_own_range_may_be_continued(own, content, expected):
     """A single range that the caller asked for, as the server gave it."""
     found = resumable(prepare(headers={"Range": own}), answer(206, etag='"v1"', content_range=content))
     assert expected == (None if found is None else (found.start, found.end, found.total))
@@ -71,24 +71,20 @@ REST = "bytes 7-19/20"
         *((WHOLE, content, {}, "no usable Content-Range") for content in ("", f"{REST}, {REST}")),
     ],
 )
-def test_only_the_rest_of_the_same_version_fits(
-    plan: Resumable, content: str, headers: dict[str, str], expected: Any
-) -> None:
+def test_only_the_rest_of_the_same_version_fits(plan, content, headers, expected):
     """A part fits that begins where the body broke off, has its validator, coding and length, and ends within it."""
     found = plan.fit(answer(206, **{"etag": '"v1"', "content_range": content, **headers}), 7)
     assert found == expected or (isinstance(expected, str) and expected in str(found))
 
 
-def test_the_whole_again_fits_only_with_a_length() -> None:
+def test_the_whole_again_fits_only_with_a_length():
     """Without one nobody could tell where it ends."""
     plan = Resumable("etag", '"v1"', "", 0, None, None)
     assert "without a length" in str(plan.fit(answer(200, etag='"v1"'), 7))
 
 
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(0, 30) | st.none(), st.integers(0, 19))
-def test_whatever_fits_goes_on_exactly_where_the_body_broke_off(
-    first: int, last: int, total: int | None, received: int
-) -> None:
+def test_whatever_fits_goes_on_exactly_where_the_body_broke_off(first, last, total: int | None, received):
     """The first byte of a piece that fits is the next one of the body, and its last one lies within it."""
     content = f"bytes {first}-{last}/{'*' if total is None else total}"
     for plan in (WHOLE, UNKNOWN, PART, OF_UNKNOWN):
@@ -108,7 +104,7 @@ def test_whatever_fits_goes_on_exactly_where_the_body_broke_off(
         (ConnectionResetError(), requests.exceptions.ChunkedEncodingError, urllib3.exceptions.ProtocolError),
     ],
 )
-def test_a_body_that_broke_off_has_the_usual_exception(error: Any, failure: type, ending: type) -> None:
+def test_a_body_that_broke_off_has_the_usual_exception(error, failure: type, ending: type):
     """One of requests for the attempt, and one of urllib3 for who reads the body, with the position."""
     body: Any = SimpleNamespace(received=7, total=None, pool=None)
     told = broken_off(body, error, "so")
@@ -116,7 +112,7 @@ def test_a_body_that_broke_off_has_the_usual_exception(error: Any, failure: type
     assert "at byte 7 of unknown; not continued: so" in str(told)
 
 
-def test_stand_ins_are_not_watched() -> None:
+def test_stand_ins_are_not_watched():
     """A raw response that is not urllib3's is read as ever; a bare copy of ours has no attribute, and no recursion."""
     response = requests.Response()
     response.raw = io.BytesIO(b"abc")

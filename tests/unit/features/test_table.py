@@ -29,7 +29,7 @@ def delete(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
 
 @pytest.mark.parametrize("name", [*(f"features.{name}" for name in FEATURES), "smithy.aws"])
-def test_an_adapter_works_without_each(delete: Callable[[str], None], name: str) -> None:
+def test_an_adapter_works_without_each(delete: Callable[[str], None], name):
     """It retries, and a body is read."""
     delete(name)
     adapter = scripted(503, 200, quota="payoff")
@@ -51,23 +51,21 @@ def test_an_adapter_works_without_each(delete: Callable[[str], None], name: str)
         ("features.waits", "max_wait", 5, "it was deleted"),
     ],
 )
-def test_an_option_of_one_that_is_gone_is_refused(
-    delete: Callable[[str], None], name: str, option: str, value: Any, allowed: str
-) -> None:
+def test_an_option_of_one_that_is_gone_is_refused(delete: Callable[[str], None], name, option, value, allowed):
     """The error names the option, and what is allowed without the feature."""
     delete(name)
     with pytest.raises(RetryConfigError, match=f"^{option}=.*{allowed}$"):
         send(scripted(200, **{option: value}))
 
 
-def test_a_strategy_by_hand_needs_no_feature_of_the_adapter(delete: Callable[[str], None]) -> None:
+def test_a_strategy_by_hand_needs_no_feature_of_the_adapter(delete: Callable[[str], None]):
     """It is made without those that take part in sending alone."""
     for name in ("resume", "renewal", "addresses"):
         delete(f"features.{name}")
     assert StandardRetryStrategy().acquire_initial_retry_token().retry_count == 0
 
 
-def test_what_a_feature_needs_and_lacks_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_feature_needs_and_lacks_is_not_hidden(monkeypatch):
     """Only the feature's own absence is passed over."""
     monkeypatch.delitem(sys.modules, "requests_smithy_retry.smithy.aws")
     monkeypatch.setitem(sys.modules, "dataclasses", None)
@@ -78,7 +76,7 @@ def test_what_a_feature_needs_and_lacks_is_not_hidden(monkeypatch: pytest.Monkey
 NOBODY: Any = None
 
 
-def test_a_feature_adds_nothing_of_itself() -> None:
+def test_a_feature_adds_nothing_of_itself():
     """No classifier, no hint, no gate, no mend; a hook that it does not override is not called, so it costs nothing."""
     feature = Feature()
     said = feature.hint(NOBODY), feature.gate(NOBODY, NOBODY), feature.remedy(NOBODY)
@@ -105,7 +103,7 @@ class Hears(Feature):
         ([Hears("etag"), Hears()], None),
     ],
 )
-def test_the_fields_that_features_hear_of_are_those_of_all(features: list[Feature], expected: Any) -> None:
+def test_the_fields_that_features_hear_of_are_those_of_all(features, expected):
     """One that takes in each response has the others asked of each, too."""
     assert expected == heard_by(features, "received")
 
@@ -121,9 +119,7 @@ def test_the_fields_that_features_hear_of_are_those_of_all(features: list[Featur
         ({"etag"}, {}, {}, {"part": SimpleNamespace(forget=print)}, True),
     ],
 )
-def test_features_are_told_of_responses_that_may_concern_them(
-    hears: Any, headers: dict[str, str], options: Any, kept: dict[str, Any], is_told: bool
-) -> None:
+def test_features_are_told_of_responses_that_may_concern_them(hears, headers, options, kept, is_told):
     """Of those with a field that one hears of, in a block of options, and where something is kept of the scope."""
     told: list[Any] = []
     with FaultServer([Reply(200, headers)]) as server, requests.Session() as client:
@@ -135,7 +131,7 @@ def test_features_are_told_of_responses_that_may_concern_them(
     assert is_told == bool(told)
 
 
-def test_a_driver_knows_no_retry_of_urllib3() -> None:
+def test_a_driver_knows_no_retry_of_urllib3():
     """Where the feature of ``max_retries`` was deleted, the argument is refused, and nothing is shown."""
     driver, config = object.__new__(WithoutMaxRetries), RetryConfig()
     driver.plan = NOBODY

@@ -77,7 +77,7 @@ def listeners_of(adapter: Any) -> list[str]:
         ("Prometheus, otel", ["OpenTelemetryListener", "PrometheusListener"]),
     ],
 )
-def test_the_environment_adds_listeners(monkeypatch: pytest.MonkeyPatch, text: str, expected: list[str]) -> None:
+def test_the_environment_adds_listeners(monkeypatch, text, expected):
     """Each kind has its listener, which two adapters share."""
     monkeypatch.setenv("SMITHY_RETRY_TELEMETRY", text)
     adapters = testing.scripted(200), testing.scripted(200)
@@ -92,9 +92,7 @@ def test_the_environment_adds_listeners(monkeypatch: pytest.MonkeyPatch, text: s
         ("prometheus", "prometheus_client", "PrometheusListener", "prometheus-client"),
     ],
 )
-def test_a_missing_extra_names_itself(
-    monkeypatch: pytest.MonkeyPatch, kind: str, library: str, listener: str, package: str
-) -> None:
+def test_a_missing_extra_names_itself(monkeypatch, kind, library, listener, package):
     """The error, by the option or by an import, has the command that installs it."""
     monkeypatch.setitem(sys.modules, library, None)
     for place in (f"requests_smithy_retry.{kind}", f"requests_smithy_retry.features.telemetry.{kind}"):
@@ -109,7 +107,7 @@ def test_a_missing_extra_names_itself(
     assert f"telemetry=('{kind}',) (from environment variable SMITHY_RETRY_TELEMETRY): {needed}" == str(caught.value)
 
 
-def test_a_listener_of_the_programs_own_is_enough(own: Telemetry) -> None:
+def test_a_listener_of_the_programs_own_is_enough(own):
     """An adapter that has a listener of a kind gets no second one; another adapter does; undoing it all is fine."""
     own.switch_on()
     own.switch_off()
@@ -119,7 +117,7 @@ def test_a_listener_of_the_programs_own_is_enough(own: Telemetry) -> None:
     assert ["OpenTelemetryListener"] == listeners_of(scripted(200, telemetry=["otel"]))
 
 
-def test_metrics_that_exist_already_are_an_error_with_a_name() -> None:
+def test_metrics_that_exist_already_are_an_error_with_a_name():
     """Prometheus knows each metric once: the program's listener, given to other adapters, has them."""
     PrometheusListener()
     allowed = "'prometheus' is allowed unless the program has a PrometheusListener of it"
@@ -127,7 +125,7 @@ def test_metrics_that_exist_already_are_an_error_with_a_name() -> None:
         scripted(200, telemetry=["prometheus"])
 
 
-def test_an_instrumented_adapter_falls_silent_when_that_is_undone() -> None:
+def test_an_instrumented_adapter_falls_silent_when_that_is_undone():
     """Neither spans nor metrics come any more; instrumenting again, new adapters tell."""
     exporter, reader, tracer = InMemorySpanExporter(), InMemoryMetricReader(), TracerProvider()
     tracer.add_span_processor(SimpleSpanProcessor(exporter))
@@ -154,7 +152,7 @@ def test_an_instrumented_adapter_falls_silent_when_that_is_undone() -> None:
         instrumentor.uninstrument()
 
 
-def test_opentelemetry_finds_the_instrumentor() -> None:
+def test_opentelemetry_finds_the_instrumentor():
     """The entry point loads it, and the library that it instruments is there."""
     (found,) = entry_points(group="opentelemetry_instrumentor", name="requests_smithy_retry")
     assert RetryInstrumentor is found.load()
@@ -172,7 +170,7 @@ def shown_by(logger: logging.Logger) -> str:
     return written.getvalue()
 
 
-def test_the_log_is_shown_where_the_program_shows_none(logger: logging.Logger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_log_is_shown_where_the_program_shows_none(logger: logging.Logger, monkeypatch):
     """Each retry is a line on standard error, once for any number of adapters; a handler of the program's is enough."""
     monkeypatch.setattr(logging.getLogger(), "handlers", [])
     monkeypatch.setenv("SMITHY_RETRY_TELEMETRY", "log")

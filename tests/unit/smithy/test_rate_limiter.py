@@ -62,39 +62,28 @@ def test_the_published_end_to_end_rows(limiter, clock, looks):
             assert ([case[key] for key in keys], False) == (pytest.approx(shown, abs=5e-7), view.enabled)
 
 
-def test_a_second_throttling_starts_from_the_lower_of_measured_and_allowed(clock):
-    """``u = min(measured, fill_rate)`` once enabled."""
-    limiter = throttled_at(10, clock)
-    before = limiter.snapshot()
-    limiter.record_response(throttled=True)
-    after = limiter.snapshot()
-    assert after.last_max_rate == before.fill_rate < before.measured_rate
-    assert after.fill_rate == pytest.approx(0.49 * before.last_max_rate)
-
-
 def test_the_numbers_of_the_curve_are_connected(clock):
-    """Beta and scale are those of the settings, at the drop and on the way up."""
+    """Beta and scale are those of the settings; a second drop is from what is allowed, if that is less."""
     limiter = throttled_at(10, clock, beta=0.5, scale=0.8)
     view = limiter.snapshot()
     assert view.fill_rate == pytest.approx(0.5 * view.last_max_rate)
     clock.advance(0.2)
     limiter.record_response(throttled=False)
-    on_the_curve = rate_after_success(
-        clock.now(), last_max_rate=view.last_max_rate, last_throttle=view.last_throttle, beta=0.5, scale=0.8
-    )
-    assert limiter.snapshot().fill_rate == pytest.approx(on_the_curve)
+    numbers = {"last_max_rate": view.last_max_rate, "last_throttle": view.last_throttle, "beta": 0.5, "scale": 0.8}
+    before = limiter.snapshot()
+    assert before.fill_rate == pytest.approx(rate_after_success(clock.now(), **numbers))
+    limiter.record_response(throttled=True)
+    after = limiter.snapshot()
+    assert after.last_max_rate == before.fill_rate < before.measured_rate
+    assert after.fill_rate == pytest.approx(0.5 * before.fill_rate)
 
 
-def test_a_minute_after_the_last_throttling_a_new_limiter_would_do_as_well(clock):
+def test_a_minute_after_the_last_throttling_a_new_limiter_would_do_as_well(limiter, clock):
     """Sixty seconds, counted from the throttling, however late it is on the clock."""
     clock.advance(1_000)
-    limiter = ClientRateLimiter(clock=clock)
     assert limiter.is_spare(clock.now())
     limiter.record_response(throttled=True)
-    clock.advance(59.5)
-    assert not limiter.is_spare(clock.now())
-    clock.advance(0.5)
-    assert limiter.is_spare(clock.now())
+    assert [False, True] == [limiter.is_spare(clock.now() + passed) for passed in (59.5, 60)]
 
 
 def test_a_wait_too_small_to_move_the_clock_is_granted():

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from requests_smithy_retry import RetryQuota, SystemClock, TokenBucket, TokenBucketSnapshot
 from requests_smithy_retry.features.redis import SCRIPT, RedisQuota, RedisTokenBucket
 
-from .servers import RedisCluster, RedisServer, becomes
+from .servers import RedisServer, becomes
 
 redis = pytest.importorskip("redis")
 
@@ -39,7 +39,7 @@ class TestTheScript:
         granted, text = server.command("EVAL", SCRIPT, "1", KEY, "100", str(give), str(take), "60000")
         return granted, float(text)
 
-    def test_it_takes_all_or_nothing(self, redis_server: RedisServer) -> None:
+    def test_it_takes_all_or_nothing(self, redis_server):
         """A bucket that was never used is full, and a look stores nothing; an idle one is forgotten after a while."""
         assert ((1, 100), []) == (self.run(redis_server, 0, 0), redis_server.command("KEYS", "*"))
         takes = [self.run(redis_server, 0, take) for take in (60, 60, 40, 0.5)]
@@ -50,9 +50,7 @@ class TestTheScript:
     @pytest.mark.once
     @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 60)), max_size=10))
-    def test_it_does_what_the_bucket_in_memory_does(
-        self, redis_server: RedisServer, steps: list[tuple[int, int]]
-    ) -> None:
+    def test_it_does_what_the_bucket_in_memory_does(self, redis_server, steps):
         """Give and take, in any order and amount: the same answers and levels as a ``TokenBucket``."""
         redis_server.command("FLUSHALL")
         model = TokenBucket(100)
@@ -62,14 +60,14 @@ class TestTheScript:
 
 
 class TestTheBucket:
-    def test_two_processes_share_one_bucket(self, redis_server: RedisServer) -> None:
+    def test_two_processes_share_one_bucket(self, redis_server):
         """Tokens that one takes are missing for the other; each knows the level by its own last answer."""
         one, two = (bucket_on(redis_server.url(PATIENT), capacity=28) for _ in range(2))
         assert [True, True, False, False] == [bucket.acquire(14) for bucket in (one, two, one, two)]
         assert [TokenBucketSnapshot(28, 0, source="redis")] * 2 == [one.snapshot(), two.snapshot()]
         assert isinstance(one, RetryQuota)
 
-    def test_copies_are_of_the_same_bucket(self, redis_server: RedisServer) -> None:
+    def test_copies_are_of_the_same_bucket(self, redis_server):
         """A copied or unpickled bucket or quota shares with its original."""
         bucket = bucket_on(redis_server.url(PATIENT), capacity=30)
         copiers: list[Any] = [copy.copy, copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))]
@@ -77,14 +75,14 @@ class TestTheBucket:
         assert [("scope", 30, True)] * 6 == [(each.name, each.capacity, each.acquire(5)) for each in others]
         assert not bucket.acquire(1)
 
-    def test_many_threads_never_overspend(self, redis_server: RedisServer) -> None:
+    def test_many_threads_never_overspend(self, redis_server):
         """32 threads are granted exactly what there is."""
         bucket = bucket_on(redis_server.url(PATIENT), capacity=70)
         with ThreadPoolExecutor(32) as pool:
             granted = sum(pool.map(lambda _: bucket.acquire(1), range(320)))
         assert (70, 0, "redis") == (granted, bucket.available, bucket.source)
 
-    def test_a_client_of_the_programs_own(self, redis_server: RedisServer) -> None:
+    def test_a_client_of_the_programs_own(self, redis_server):
         """However it reads answers, it is used as it is, and left open."""
         for options in ({}, {"decode_responses": True}, {"protocol": 3}):
             with redis.Redis(port=redis_server.port, **options) as client:
@@ -96,7 +94,7 @@ class TestTheBucket:
 
 
 class TestFailures:
-    def test_a_server_that_is_gone(self, own_redis_server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
+    def test_a_server_that_is_gone(self, own_redis_server, caplog):
         """A bucket of this process stands in, and the log says so once."""
         own_redis_server.kill()
         bucket = bucket_on(own_redis_server.url(), capacity=20)
@@ -108,9 +106,7 @@ class TestFailures:
         place = f"redis://127.0.0.1:{own_redis_server.port}/0"
         assert re.search(rf"at {place} does not answer \(\w+\): a bucket of this process stands in", caplog.text)
 
-    def test_kill_during_load_and_a_new_server(
-        self, own_redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_kill_during_load_and_a_new_server(self, own_redis_server, monkeypatch):
         """The server dies under eight threads: no call raises, and a new server is found by itself."""
         monkeypatch.setattr("requests_smithy_retry.features.redis.PAUSE", 0.02)
         bucket = bucket_on(own_redis_server.url(), capacity=1e9)
@@ -134,9 +130,7 @@ class TestFailures:
                 stop.set()
             assert [None] * 8 == [future.result() for future in futures]
 
-    def test_a_password_is_used_and_never_shown(
-        self, own_redis_server: RedisServer, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    def test_a_password_is_used_and_never_shown(self, own_redis_server, caplog):
         """A right one lets in; a wrong one falls open; neither is in a log or a repr."""
         own_redis_server.command("CONFIG", "SET", "requirepass", "hunter2")
         urls = [f"redis://:{word}@127.0.0.1:{own_redis_server.port}{PATIENT}" for word in ("hunter2", "hunter3")]
@@ -151,7 +145,7 @@ class TestFailures:
 
 
 class TestSeveralServers:
-    def test_a_cluster(self, redis_cluster: RedisCluster) -> None:
+    def test_a_cluster(self, redis_cluster):
         """With a client of the cluster, each scope has its node; takes and returns of many go to the right ones."""
         client = redis.cluster.RedisCluster(host="127.0.0.1", port=redis_cluster.nodes[0].port)
         quota = RedisQuota(client, capacity=100, timeout=60)

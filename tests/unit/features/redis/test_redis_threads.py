@@ -48,9 +48,7 @@ def fail() -> None:
     raise ConnectionError("redis://:hunter2@host")
 
 
-def test_what_many_threads_ask_goes_out_together(
-    bucket: RedisTokenBucket, client: Dictionary, held: threading.Event
-) -> None:
+def test_what_many_threads_ask_goes_out_together(bucket, client, held):
     """While one question is on its way, the others gather, and go in one exchange."""
     with ThreadPoolExecutor(9) as pool:
         first = pool.submit(bucket.acquire, 14)
@@ -62,9 +60,7 @@ def test_what_many_threads_ask_goes_out_together(
     assert [1, 8] == [len(run) for run in client.runs]
 
 
-def test_a_caller_leaves_after_the_time_out_and_what_it_is_granted_late_goes_back(
-    bucket: RedisTokenBucket, client: Dictionary, held: threading.Event, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_caller_leaves_after_the_time_out_and_what_it_is_granted_late_goes_back(bucket, client, held, caplog):
     """A bucket of the process pays meanwhile; nobody else misses the tokens."""
     bucket.quota.timeout = 0.05
     assert (True, "redis, fallen open", 86) == (bucket.acquire(14), bucket.source, bucket.available)
@@ -74,9 +70,7 @@ def test_a_caller_leaves_after_the_time_out_and_what_it_is_granted_late_goes_bac
     assert becomes(lambda: {"requests-smithy-retry:{scope}": 100.0} == client.levels)
 
 
-def test_who_has_left_before_the_question_goes_out_takes_nothing(
-    bucket: RedisTokenBucket, client: Dictionary, held: threading.Event
-) -> None:
+def test_who_has_left_before_the_question_goes_out_takes_nothing(bucket, client, held):
     """What it gives back goes all the same."""
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(bucket.acquire, 50)
@@ -90,9 +84,7 @@ def test_who_has_left_before_the_question_goes_out_takes_nothing(
     assert becomes(lambda: [[(0.0, 50.0)], [(7.0, 0.0)]] == client.runs)
 
 
-def test_nobody_waits_for_a_server_that_is_away(
-    bucket: RedisTokenBucket, client: Dictionary, clock: FakeClock, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_nobody_waits_for_a_server_that_is_away(bucket, client, clock, caplog):
     """A second after a failure one question finds out, and one more a second later; a record tells of each change."""
     caplog.set_level(logging.INFO, "requests_smithy_retry")
     settled: list[str] = []
@@ -114,9 +106,7 @@ def test_nobody_waits_for_a_server_that_is_away(
     assert [f"{place} {words}" for words in said] == [record.getMessage() for record in caplog.records]
 
 
-def test_without_a_thread_the_call_goes_by_itself(
-    bucket: RedisTokenBucket, client: Dictionary, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_thread_the_call_goes_by_itself(bucket, client, clock, monkeypatch):
     """As when the interpreter ends; once there are threads again, the server is asked."""
 
     def start(_: threading.Thread) -> None:
@@ -136,9 +126,7 @@ class Interrupted(BaseException):
     """As Ctrl-C, or a task's time limit."""
 
 
-def test_an_interrupt_goes_through_and_what_was_granted_comes_back(
-    bucket: RedisTokenBucket, client: Dictionary, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_goes_through_and_what_was_granted_comes_back(bucket, client, monkeypatch):
     """Whether it comes before the answer or right after it."""
 
     class Interrupting(threading.Event):
@@ -157,9 +145,7 @@ def test_an_interrupt_goes_through_and_what_was_granted_comes_back(
     assert [(0.0, 14.0), (14.0, 0.0)] == [step for run in client.runs[:2] for step in run]
 
 
-def test_the_thread_ends_when_nobody_asks(
-    bucket: RedisTokenBucket, client: Dictionary, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_thread_ends_when_nobody_asks(bucket, client, monkeypatch):
     """The next question starts another one, so a quota that is dropped leaves no thread behind."""
     monkeypatch.setattr("requests_smithy_retry.features.redis.IDLE", 0.01)
     for _ in range(2):
@@ -168,7 +154,7 @@ def test_the_thread_ends_when_nobody_asks(
     assert 2 == len(client.runs)
 
 
-def test_a_full_bucket_asks_nobody(bucket: RedisTokenBucket, client: Dictionary) -> None:
+def test_a_full_bucket_asks_nobody(bucket, client):
     """While this process knows of no spent token, a success costs nothing."""
     bucket.release(1)
     bucket.acquire(14)
@@ -179,7 +165,7 @@ def test_a_full_bucket_asks_nobody(bucket: RedisTokenBucket, client: Dictionary)
     assert [[(0.0, 14.0)], [(14.0, 0.0)]] == client.runs
 
 
-def test_the_local_bucket_gets_its_own_back(bucket: RedisTokenBucket, client: Dictionary, clock: FakeClock) -> None:
+def test_the_local_bucket_gets_its_own_back(bucket, client, clock):
     """What it paid comes back to it, and is nobody else's."""
     client.gate = fail
     bucket.acquire(50)
@@ -193,7 +179,7 @@ def test_the_local_bucket_gets_its_own_back(bucket: RedisTokenBucket, client: Di
     assert 100 == bucket.available
 
 
-def test_a_forked_child_begins_anew(bucket: RedisTokenBucket, client: Dictionary, held: threading.Event) -> None:
+def test_a_forked_child_begins_anew(bucket, client, held):
     """It has a lock and a thread of its own, and open questions are its parent's."""
     quota = bucket.quota
     with ThreadPoolExecutor(1) as pool:
