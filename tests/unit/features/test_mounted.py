@@ -14,7 +14,7 @@ from urllib3.util.retry import Retry
 
 from requests_smithy_retry import RetryAdapter, RetryConfigError, RetryConfigWarning, install, uninstall
 from requests_smithy_retry.testing import FaultServer, Reply
-from tests.support import URL
+from tests.support import URL, session_with
 
 PLAIN = requests.Session.__init__, requests.Session.mount
 
@@ -128,12 +128,6 @@ def installed(**options):
     return install(**{"backoff": 0, "mounted": "plain", **options})
 
 
-def mounted_on_a_session(adapter, prefix="https://"):
-    session = requests.Session()
-    session.mount(prefix, adapter)
-    return session
-
-
 NOTHING = [
     lambda: HTTPAdapter(pool_maxsize=50),
     lambda: HTTPAdapter(max_retries=0),
@@ -190,7 +184,7 @@ def test_an_adapter_that_retries_nothing_gets_the_policy(make, mounted):
     adapter = make()
     kind, before = type(adapter), {name: value for name, value in vars(adapter).items() if name != "max_retries"}
     installation = installed(max_attempts=4, mounted=mounted)
-    assert mounted_on_a_session(adapter).get_adapter(URL) is adapter
+    assert session_with(adapter).get_adapter(URL) is adapter
     assert isinstance(adapter, kind)
     assert isinstance(adapter, RetryAdapter)
     assert (kind.__name__ if kind is not HTTPAdapter else "RetryAdapter") == type(adapter).__name__
@@ -203,12 +197,12 @@ def test_an_adapter_that_retries_nothing_gets_the_policy(make, mounted):
 def test_own_retries_are_never_multiplied(make, name, attempts):
     """Plain leaves the adapter as it is, and names it; all has us make its own attempts, and no more."""
     installation, adapter = installed(max_attempts=9), make()
-    mounted_on_a_session(adapter)
+    session_with(adapter)
     assert not isinstance(adapter, RetryAdapter)
     owner = f"{type(adapter).__module__.partition('.')[0]}'s {type(adapter).__name__}"
     assert (f"{owner} with {name}, which mounted='all' would translate",) == installation.left_alone
     installation = installed(max_attempts=9, mounted="all")
-    session = mounted_on_a_session(adapter)
+    session = session_with(adapter)
     assert (attempts, ()) == (adapter.strategy.max_attempts, installation.left_alone)
     assert session.get_adapter("https://x").strategy is not installation.strategy
 
@@ -217,7 +211,7 @@ def test_own_retries_are_never_multiplied(make, name, attempts):
 def test_replace_gives_every_adapter_the_policy(make):
     """Whatever retries it has, it shares the strategy; nothing of its own counts is left."""
     adapter, installation = make(), installed(max_attempts=4, mounted="replace")
-    mounted_on_a_session(adapter)
+    session_with(adapter)
     assert (installation.strategy, 3, ()) == (adapter.strategy, adapter.max_retries.total, installation.left_alone)
 
 
@@ -226,7 +220,7 @@ def test_a_send_of_its_own_stays_above_the_policy():
     """With replace it goes on, and what it sends has retries; its loop multiplies them, as the list says."""
     installation, adapter = installed(max_attempts=2, mounted="replace", quota=None), Looping()
     with FaultServer(default=Reply(503)) as server:
-        mounted_on_a_session(adapter, "http://").get(server.url, timeout=60)
+        session_with(adapter).get(server.url, timeout=60)
         assert 2 * 2 == len(server.requests)
     assert "tests's Looping, beneath its own send: " in installation.report(each=True)[-1]
 
@@ -242,7 +236,7 @@ def test_what_cannot_be_reached_is_left_alone_and_named(mounted, make, sentence)
     """It stays as it is; the installation says so, and why."""
     adapter, installation = make(), installed(mounted=mounted)
     kind, before = type(adapter), dict(vars(adapter))
-    session = mounted_on_a_session(adapter)
+    session = session_with(adapter)
     assert (adapter, kind, before) == (session.get_adapter("https://x"), type(adapter), vars(adapter))
     assert 1 == len(installation.left_alone)
     assert sentence in installation.left_alone[0]
@@ -254,7 +248,7 @@ def test_a_warning_that_is_an_error_does_not_reach_the_program():
     installation, adapter = installed(mounted="all"), HTTPAdapter(max_retries=Retry(3, redirect=2))
     with warnings.catch_warnings():
         warnings.simplefilter("error", RetryConfigWarning)
-        mounted_on_a_session(adapter)
+        session_with(adapter)
     assert (HTTPAdapter, 3) == (type(adapter), adapter.max_retries.total)
     assert "which cannot be combined: max_retries=Retry(total=3" in installation.left_alone[0]
 
@@ -264,7 +258,7 @@ def test_pools_contexts_and_options_stay():
     installed()
     tls, options = OwnContext(), SocketOptions([(1, 2, 3)], pool_connections=3)
     for adapter in (tls, options):
-        mounted_on_a_session(adapter)
+        session_with(adapter)
     pool = tls.poolmanager.connection_from_url("https://x")
     proxied = tls.proxy_manager_for("http://proxy:1").connection_from_url("https://x")
     assert [tls.context] * 2 == [made.conn_kw["ssl_context"] for made in (pool, proxied)]
@@ -281,7 +275,7 @@ def test_it_can_be_copied(again, mounted, own, attempts):
     own_state, options = OwnState("b"), SocketOptions([(1, 2, 3)], max_retries=own)
     options.__attrs__ = [*HTTPAdapter.__attrs__, "options"]
     for adapter, most in ((own_state, 4), (options, attempts)):
-        mounted_on_a_session(adapter)
+        session_with(adapter)
         copied = again(adapter)
         found = (type(copied), copied.strategy.max_attempts, copied.max_retries.total)
         assert (type(adapter), most, most - 1) == found
@@ -325,5 +319,5 @@ def test_the_environment_is_ignored_where_it_is_to_be(monkeypatch):
     assert "none" == install(trust_env=False).mounted
     monkeypatch.setenv("SMITHY_RETRY_ENABLED", "false")
     installation, adapter = install(mounted="all"), HTTPAdapter()
-    mounted_on_a_session(adapter)
+    session_with(adapter)
     assert (HTTPAdapter, ()) == (type(adapter), installation.left_alone)

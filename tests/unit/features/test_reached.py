@@ -13,7 +13,7 @@ from requests.adapters import BaseAdapter, HTTPAdapter
 from urllib3.util.retry import Retry
 
 from requests_smithy_retry import RetryAdapter, install, mount, uninstall
-from requests_smithy_retry.features.everywhere.installation import Installation, Told, install_later
+from requests_smithy_retry.features.everywhere.installation import Told, install_later
 from requests_smithy_retry.testing import FaultServer, Reply, skipped_waits
 
 mounting: Any = sys.modules["requests_smithy_retry.features.everywhere.installation"]
@@ -45,10 +45,6 @@ def session_with(*adapters: Any) -> requests.Session:
     return session
 
 
-def installed(mounted: str = "plain", **options: Any) -> Installation:
-    return install(mounted=mounted, **options)
-
-
 NONE = "none of 5 adapters had retries: --mounted=plain would reach 1 more, --mounted=all would reach 2 more, "
 
 
@@ -62,7 +58,7 @@ NONE = "none of 5 adapters had retries: --mounted=plain would reach 1 more, --mo
 )
 def test_the_line_says_what_would_reach_the_others(mounted, line) -> None:
     """The session's own adapter, which nobody can meet any more, does not count."""
-    installation = installed(mounted)
+    installation = install(mounted=mounted)
     own = [HTTPAdapter(), HTTPAdapter(max_retries=2), HTTPAdapter(max_retries=Retry(3))]
     session_with(*own, HTTPAdapter(max_retries=Deciding(3)), File())
     others = "--mounted=replace would reach 1 more, 1 cannot have them (run --list names each)"
@@ -71,7 +67,7 @@ def test_the_line_says_what_would_reach_the_others(mounted, line) -> None:
 
 def test_what_the_program_itself_gave_retries_counts() -> None:
     """One adapter for each session, though it is mounted twice, and those that have a policy of their own."""
-    installation = installed()
+    installation = install(mounted="plain")
     assert [] == installation.report()
     for _ in range(2):
         requests.Session()
@@ -85,7 +81,7 @@ def test_what_the_program_itself_gave_retries_counts() -> None:
 
 def test_the_list_names_each_with_its_policy_or_why_it_has_none() -> None:
     """Adapters of one kind are one line."""
-    installation = installed("all", max_attempts=4)
+    installation = install(mounted="all", max_attempts=4)
     requests.Session()
     session_with(HTTPAdapter(max_retries=Retry(1)), HTTPAdapter(max_retries=Deciding(3)))
     session_with(HTTPAdapter(max_retries=Retry(1)))
@@ -101,7 +97,7 @@ def test_the_list_names_each_with_its_policy_or_why_it_has_none() -> None:
 def test_retries_that_are_switched_off_are_said_to_be(monkeypatch) -> None:
     """Neither a number nor advice would help."""
     monkeypatch.setenv("SMITHY_RETRY_ENABLED", "no")
-    installation = installed("all")
+    installation = install(mounted="all")
     session_with(HTTPAdapter(max_retries=2))
     off = "retries are switched off: enabled=False (from environment variable SMITHY_RETRY_ENABLED)"
     assert [off] == installation.report(each=True)
@@ -174,7 +170,7 @@ class Equal(HTTPAdapter):
 @pytest.mark.parametrize("mounted", ["replace", "all"])
 def test_a_second_line_counts_what_retries_did(mounted: str) -> None:
     """Over all adapters, those with a policy of their own included; before any operation there is no such line."""
-    installation = installed(mounted)
+    installation = install(mounted=mounted)
     given = (None, HTTPAdapter(max_retries=Retry(3, status_forcelist=[503])), Equal(), RetryAdapter(max_attempts=2))
     sessions = [requests.Session() if adapter is None else session_with(adapter) for adapter in given]
     assert 1 == len(installation.report())
