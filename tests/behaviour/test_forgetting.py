@@ -24,16 +24,8 @@ from requests_smithy_retry import (
     mount,
     retry_history,
 )
-from requests_smithy_retry.testing import (
-    FakeClock,
-    FaultServer,
-    Reply,
-    ScriptedAdapter,
-    ScriptedReply,
-    forget_everything,
-    scripted,
-)
-from tests.support import Guide, send
+from requests_smithy_retry.testing import FakeClock, FaultServer, Reply, ScriptedReply, forget_everything, scripted
+from tests.support import Guide, ScriptedAdapter, send
 
 USED_UP = ScriptedReply(200, {"RateLimit-Limit": "10", "RateLimit-Remaining": "0", "RateLimit-Reset": "30"})
 WAYS: dict[str, Callable[[RetryAdapter], object]] = {
