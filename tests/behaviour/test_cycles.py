@@ -95,20 +95,17 @@ def is_kept(make: Callable[[], requests.Session], script: str) -> bool:
     with FaultServer(SCRIPTS[script]) as server:
         session = make()
         reference = weakref.ref(session.get_adapter(server.url))
-        get(server.url)(session)
+        get(session, server.url)
         del session
         let_go()
         return reference() is not None
 
 
-def get(url: str, **how: Any) -> Callable[[requests.Session], None]:
-    def use(session: requests.Session) -> None:
-        try:
-            session.get(url, **how)
-        except requests.RequestException:
-            pass
-
-    return use
+def get(session: requests.Session, url: str, **how: Any) -> None:
+    try:
+        session.get(url, **how)
+    except requests.RequestException:
+        pass
 
 
 @pytest.mark.usefixtures("no_collector")
@@ -119,7 +116,7 @@ def test_a_dropped_session_leaves_no_connection(mode: str, script: str, connecti
     with FaultServer(SCRIPTS[script]) as server:
         for _ in range(3):
             server.script(SCRIPTS[script])
-            get(server.url)(made(**MODES[mode]))
+            get(made(**MODES[mode]), server.url)
         assert connections
         assert 0 == still_open(connections)
 
@@ -133,7 +130,7 @@ def test_fifty_dropped_sessions_leave_nothing(mode: str, connections: Any) -> No
         for _ in range(50):
             session = made(**MODES[mode])
             adapters.append(weakref.ref(session.get_adapter(server.url)))
-            get(server.url)(session)
+            get(session, server.url)
             del session
         assert (50, 0) == (len(connections), still_open(connections))
         assert [] == [adapter for adapter in adapters if adapter() is not None]
@@ -145,10 +142,10 @@ def test_a_dropped_copy_leaves_nothing(again: Callable[[Any], Any], connections:
     """A dropped copy leaves nothing open, and neither does the adapter that it was copied from."""
     with FaultServer([Reply(503), OK]) as server:
         session = made()
-        get(server.url)(session)
+        get(session, server.url)
         adapter = again(session.get_adapter(server.url))
         session.mount("http://", adapter)
-        get(server.url)(session)
+        get(session, server.url)
         reference = weakref.ref(adapter)
         del session, adapter
         assert (0, None) == (still_open(connections), reference())
@@ -161,7 +158,7 @@ def test_a_dropped_session_leaves_no_connection_to_its_proxy(mode: str, connecti
     """A session with a proxy, which has two managers of pools, leaves no connection when it is dropped."""
     with FaultServer([Reply(503), OK]) as proxy:
         session = made(**MODES[mode])
-        get("http://example.test/", proxies={"http": proxy.url})(session)
+        get(session, "http://example.test/", proxies={"http": proxy.url})
         reference = weakref.ref(session.get_adapter("http://"))
         del session
         assert (0, None) == (still_open(connections), reference())
