@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 import time
@@ -51,29 +52,6 @@ def service(*down: tuple[float, float], status: int = 503, **options: Any) -> tu
     clock = FakeClock()
     of = Service(clock, *down, status=status)
     return scripted(*[of] * 1000, clock=clock, **options), of
-
-
-def test_a_lone_script_rides_out_a_restart() -> None:
-    """Three seconds, without an option; the history says how."""
-    adapter, of = service((0.0, 3.0))
-    response = send(adapter)
-    assert 200 == response.status_code
-    assert 3.0 <= of.clock.now() < 5.0
-    told = retry_history(response).explain()
-    assert "https://api.example.com was failing; asked again when " in told
-    assert of.asked <= 7
-
-
-def test_an_outage_is_waited_out_while_it_is_young() -> None:
-    """Five seconds once; then operations fail at once until the service answers."""
-    adapter, of = service((0.0, 60.0))
-    histories = [retry_history(send(adapter)) for _ in range(3)]
-    assert [StopReason.PATIENCE] * 3 == [history.stop_reason for history in histories]
-    assert 5.0 == pytest.approx(of.clock.now(), abs=0.01)
-    assert [1, 1] == [len(history.attempts) for history in histories[1:]]
-    assert "has been failing for longer than patience allows (5 s)" in histories[0].sentence
-    of.clock.advance(60)
-    assert 200 == send(adapter).status_code
 
 
 BROKEN = {"cut": CutBody(Reply(body=b"x" * 1000), at=500), "no gzip": coded_reply(coded=b"no gzip")}
@@ -228,23 +206,23 @@ def test_a_client_whose_first_attempt_always_fails_succeeds_every_time(period: f
 
 
 @pytest.mark.once
-def test_a_crawler_that_met_dead_hosts_still_retries_on_healthy_ones() -> None:
-    """A scope untouched for ten minutes is as good as new."""
-    adapter = scripted(*[refused()] * 3072, *[503, 503, 200] * 50, max_attempts=3, patience=0)
+@pytest.mark.parametrize(
+    ("options", "dead", "pause"),
+    [
+        pytest.param({"max_attempts": 3, "patience": 0}, [refused()] * 3, 601, id="without patience, minutes later"),
+        pytest.param({}, [503] * 6, 0, id="by default, at once"),
+    ],
+)
+def test_a_crawler_that_met_dead_hosts_still_retries_on_healthy_ones(
+    options: dict[str, Any], dead: list[Any], pause: float
+) -> None:
+    """A scope untouched for ten minutes is as good as new, and so is one that each call waited for."""
+    adapter = scripted(**options)
     for number in range(1024):
-        with pytest.raises(requests.ConnectionError):
-            send(adapter, url=f"http://dead-{number}/")
-    adapter.clock.advance(601)
-    assert [200] * 3 == [send(adapter, url=f"http://well-{number}/").status_code for number in range(3)]
-
-
-@pytest.mark.once
-def test_a_crawler_with_the_default_retries_on_healthy_hosts_at_once() -> None:
-    """After 1,024 dead hosts, each of which it waited for, healthy hosts get their retries at once."""
-    adapter = scripted()
-    for number in range(1024):
-        adapter.script[:] = [503] * 6
-        assert 503 == send(adapter, url=f"http://dead-{number}/").status_code
+        adapter.script[:] = dead
+        with contextlib.suppress(requests.ConnectionError):
+            assert 503 == send(adapter, url=f"http://dead-{number}/").status_code
+    adapter.clock.advance(pause)
     adapter.script[:] = [503, 503, 200] * 3
     assert [200] * 3 == [send(adapter, url=f"http://well-{number}/").status_code for number in range(3)]
     assert len(adapter.strategy.snapshot().buckets) <= 1025

@@ -81,7 +81,6 @@ def test_waits_for_a_service_are_counted(registry: CollectorRegistry) -> None:
     clock.advance(10 - clock.now())
     history = retry_history(send(adapter))
     assert 1 == value(registry, "give_ups_total", **common, reason="patience")
-    assert history is not None
     assert history.line_wait > 0
     waited = 4.0 + sum(item.line_wait for item in history.attempts) + history.line_wait
     assert waited == pytest.approx(value(registry, "line_wait_seconds_sum", **common))

@@ -37,7 +37,6 @@ def test_patience_bounds_its_wait() -> None:
     begun = adapter.clock.now()
     response = adapter.send(requests.Request("GET", URL).prepare())
     history = retry_history(response)
-    assert history is not None
     assert (StopReason.PATIENCE, True) == (history.stop_reason, adapter.clock.now() - begun <= 2 * 3)
 
 

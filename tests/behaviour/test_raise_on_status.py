@@ -9,10 +9,9 @@ import pytest
 import urllib3
 from requests.exceptions import RetryError as StatusError
 
-from requests_smithy_retry import RetryAdapter, RetryError, StopReason, retry_history
-from requests_smithy_retry.testing import FaultServer, Reply
+from requests_smithy_retry import RetryError, StopReason, retry_history
 from tests.behaviour.test_foreign import TRANSIENT, saying
-from tests.support import URL, Guide, ended, scripted, session_with
+from tests.support import URL, Guide, ended, scripted
 
 WANTED = (
     *("MAX_ATTEMPTS", "QUOTA_EXCEEDED", "DEADLINE", "HINT_TOO_LONG", "RATE_LIMITED", "PATIENCE", "LINE_FULL"),
@@ -35,16 +34,6 @@ def test_a_bad_status_is_raised_only_where_a_retry_was_wanted(status: int, reaso
     assert isinstance(end(status, reason), StatusError) == (status >= 400 and reason.name in WANTED)
 
 
-@pytest.mark.parametrize("status", [202, 404])
-@pytest.mark.parametrize("reason", [StopReason.MAX_ATTEMPTS, StopReason.NOT_RETRYABLE])
-def test_a_listed_status_is_raised_below_400_too(status: int, reason: StopReason) -> None:
-    """A status below 400 that is listed is raised for the same reasons as one above."""
-    retry = urllib3.Retry(0, status_forcelist=[202, 404], raise_on_status=True)
-    retried = reason is StopReason.MAX_ATTEMPTS
-    answer = ended(scripted(status if retried else 203, max_retries=retry))
-    assert isinstance(answer, StatusError) == retried
-
-
 def test_the_error_of_a_bad_status_tells_its_story() -> None:
     """The error says why there is no retry, and has the response, the request and the history."""
     error = end(503)
@@ -65,7 +54,3 @@ def test_the_error_of_a_bad_status_says_what_urllib3_says() -> None:
     again = pickle.loads(pickle.dumps(cause))
     assert (type(again), str(again), str(again.reason)) == (type(cause), str(cause), str(cause.reason))
     assert isinstance(again, urllib3.exceptions.MaxRetryError)
-    pool = pytest.raises(StatusError, match=r"^HTTPConnectionPool\(host='127.0.0.1', port=\d+\): Max retries exceeded")
-    made = session_with(RetryAdapter(raise_on_status=True, max_attempts=1))
-    with FaultServer(Reply(503)) as server, made, pool:
-        made.get(server.url)

@@ -104,7 +104,6 @@ def test_a_refused_tunnel_is_asked_for_once(status: int) -> None:
         ours = failure(retrying(), proxy.url)
         assert (1, told(theirs)) == (proxy.tunnels, told(ours))
     history = retry_history(ours)
-    assert history is not None
     assert StopReason.NOT_RETRYABLE is history.stop_reason
 
 

@@ -58,7 +58,6 @@ def test_the_servers_word_counts(status: int, said: dict[str, str], how: Any, ex
     adapter = RetryAdapter(clock=FakeClock(), **options)
     with FaultServer([first, Reply(body=b"at last")]) as server, session_with(adapter) as client:
         history = retry_history(client.request(method, server.url, timeout=30))
-    assert history is not None
     assert expected == [attempt.status for attempt in history.attempts]
 
 
@@ -66,7 +65,6 @@ def test_what_envoy_dropped_is_sent_again_like_a_throttled_request() -> None:
     """Envoy says that nobody acted on it: a POST is sent again, after the longer backoff."""
     for name in ("x-envoy-overloaded", "x-envoy-ratelimited"):
         history = retry_history(send(scripted(Scripted(503, {name: "true"}), 200), "POST"))
-        assert history is not None
         kinds = [
             vote.action.reason.kind for vote in history.attempts[0].votes if isinstance(vote.action, RetryIndicated)
         ]
@@ -76,7 +74,6 @@ def test_what_envoy_dropped_is_sent_again_like_a_throttled_request() -> None:
 def test_the_history_names_the_header() -> None:
     """Who reads why there was no retry finds whose word it was."""
     history = retry_history(send(scripted(Scripted(503, {"x-should-retry": "false"}))))
-    assert history is not None
     assert (StopReason.FORBIDDEN, "the server said so (x-should-retry)") == (history.stop_reason, history.why)
 
 
