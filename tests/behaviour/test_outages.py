@@ -6,7 +6,6 @@ import contextlib
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -308,58 +307,12 @@ def test_who_waits_at_one_adapter_is_let_go_by_a_success_at_another() -> None:
     assert (4, "another request succeeded") == (len(history.attempts), history.attempts[-1].line_why)
 
 
-class Restarting:
-    """A service on a socket that is away for a while: its port refuses connections."""
-
-    def __init__(self) -> None:
-        self.listener = self.listen(("127.0.0.1", 0))
-        self.address = self.listener.getsockname()
-        self.is_over = False
-        threading.Thread(target=self.serve, args=(self.listener,), daemon=True).start()
-
-    def listen(self, address: Any) -> socket.socket:
-        listener = socket.socket()
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(128)
-        return listener
-
-    def serve(self, listener: socket.socket) -> None:
-        while True:
-            try:
-                connection, _ = listener.accept()
-            except OSError:
-                return
-            with connection:
-                connection.settimeout(5)
-                try:
-                    connection.recv(65536)
-                    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
-                except OSError:
-                    pass
-
-    def restart(self, seconds: float) -> None:
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-        time.sleep(seconds)
-        self.listener = self.listen(self.address)
-        threading.Thread(target=self.serve, args=(self.listener,), daemon=True).start()
-
-
-@pytest.fixture
-def restarting() -> Iterator[Restarting]:
-    service = Restarting()
-    yield service
-    service.listener.close()
-
-
 @pytest.mark.real_time
-def test_ten_clients_ride_out_a_restart(restarting: Restarting) -> None:
+def test_ten_clients_ride_out_a_restart() -> None:
     """On real sockets and threads, every operation succeeds; for a busy machine, with more patience than by default."""
-    url = "http://{}:{}/".format(*restarting.address)
     is_over = threading.Event()
 
-    def client(_: int) -> set[int]:
+    def client(url: str) -> set[int]:
         session, done = session_with(RetryAdapter(patience=120)), set()
         while not is_over.is_set():
             done.add(session.get(url, timeout=60).status_code)
@@ -367,12 +320,15 @@ def test_ten_clients_ride_out_a_restart(restarting: Restarting) -> None:
         return done
 
     with ThreadPoolExecutor(10) as pool:
-        clients = pool.map(client, range(10))
-        time.sleep(0.2)
-        restarting.restart(1)
-        time.sleep(0.5)
-        is_over.set()
-        assert [{200}] * 10 == list(clients)
+        with FaultServer() as server:
+            clients = pool.map(client, [server.url] * 10)
+            time.sleep(0.2)
+        time.sleep(1)  # connections are refused
+        with FaultServer(port=server.port) as again:
+            time.sleep(0.5)
+            is_over.set()
+            assert [{200}] * 10 == list(clients)
+    assert min(len(server.requests), len(again.requests)) >= 10
 
 
 LOCKED = classifier(

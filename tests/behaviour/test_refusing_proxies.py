@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
+import math
 import re
-import socket
-import threading
 import time
 import traceback
-from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -18,7 +16,7 @@ from requests.adapters import HTTPAdapter
 
 from requests_smithy_retry import ErrorKind, RetryAction, RetryAdapter, RetryReason, StopReason, retry_history
 from requests_smithy_retry.testing import FakeClock
-from tests.faults import FaultProxy, Reply, Stall
+from tests.faults import EarlyFault, FaultProxy, FaultServer, ReadSoFar, Reply, Stall
 from tests.faults.oracle import tls_contexts
 from tests.support import session_with
 
@@ -26,41 +24,18 @@ TARGET = "https://target.invalid/"
 IS_1 = urllib3.__version__.startswith("1.")
 
 
-@contextlib.contextmanager
-def proxy_that_answers(*answers: bytes) -> Iterator[tuple[int, list[int]]]:
-    """A proxy that sends the next answer after each of the client's messages; its port, and an item per connection."""
-    asked: list[int] = []
-    over = threading.Event()
+@dataclass(frozen=True)
+class Answers(EarlyFault):
+    """Sends the next answer after each of the client's messages, whatever they are, and falls silent."""
 
-    def serve(sock: socket.socket) -> None:
-        with sock, contextlib.suppress(OSError):
-            for answer in answers:
-                sock.recv(65_536)
-                sock.sendall(answer)
-            over.wait(10)
+    answers: tuple[bytes, ...] = (b"",)
+    begins_after = ReadSoFar.NOTHING
 
-    def accept() -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                sock = listener.accept()[0]
-                if over.is_set():
-                    sock.close()
-                    return
-                asked.append(1)
-                threads.append(threading.Thread(target=serve, args=(sock,)))
-                threads[-1].start()
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-        threads = [threading.Thread(target=accept)]
-        threads[0].start()
-        try:
-            yield port, asked
-        finally:
-            over.set()
-            socket.create_connection(("127.0.0.1", port)).close()
-            for thread in threads:
-                thread.join()
+    def greet(self, wire: Any) -> None:
+        for answer in self.answers:
+            wire.sock.recv(65_536)
+            wire.send(answer)
+        wire.stall(math.inf)
 
 
 def retrying(**options: Any) -> requests.Session:
@@ -87,24 +62,21 @@ def told(error: BaseException) -> tuple[type, str]:
     return type(error), re.sub(r" at 0x[0-9a-f]+", "", str(error))
 
 
-def assert_asked_once(proxy: str, asked: list[int], **how: Any) -> None:
-    """The retries ask the proxy once, and end with the error of plain ``requests``."""
+def assert_asked_once(server: FaultServer, proxy: str, **how: Any) -> Any:
+    """The retries ask the proxy once, and end with the error of plain ``requests``; return theirs."""
     theirs = plain_failure(proxy, **how)
-    asked.clear()
+    server.reset()
     ours = failure(retrying(), proxy, **how)
-    assert (1, told(theirs)) == (len(asked), told(ours))
+    assert (1, told(theirs)) == (server.connections, told(ours))
+    return ours
 
 
 @pytest.mark.parametrize("status", [204, 302, 403, 407])
 def test_a_refused_tunnel_is_asked_for_once(status: int) -> None:
     """The status of the answer to CONNECT says that another one would be the same, as it does over plain HTTP."""
     with FaultProxy(Reply(status)) as proxy:
-        theirs = plain_failure(proxy.url)
-        proxy.reset()
-        ours = failure(retrying(), proxy.url)
-        assert (1, told(theirs)) == (proxy.tunnels, told(ours))
-    history = retry_history(ours)
-    assert StopReason.NOT_RETRYABLE is history.stop_reason
+        error = assert_asked_once(proxy, proxy.url)
+        assert (1, StopReason.NOT_RETRYABLE) == (proxy.tunnels, retry_history(error).stop_reason)
 
 
 @pytest.mark.parametrize("status", [408, 429, 502])
@@ -120,9 +92,9 @@ def test_a_refusal_is_not_taken_for_the_next_failure() -> None:
     made = retrying()
     with FaultProxy(Reply(403)) as refusing:
         failure(made, refusing.url)
-    with proxy_that_answers(b"") as (port, asked):
-        failure(made, f"http://127.0.0.1:{port}", timeout=0.1)
-        assert 3 == len(asked)
+    with FaultServer(Answers()) as silent:
+        failure(made, silent.url, timeout=0.1)
+        assert 3 == silent.connections
 
 
 def test_a_classifier_may_have_a_refusing_proxy_asked_again() -> None:
@@ -160,24 +132,24 @@ REST = b"\x00\x01" + bytes(6)
 def test_a_refusing_socks_proxy_is_asked_once(scheme: str, answers: tuple[bytes, ...]) -> None:
     """Credentials that are refused are not sent again, and a blocked site is not asked for again."""
     pytest.importorskip("socks")
-    with proxy_that_answers(*answers) as (port, asked):
-        assert_asked_once(f"{scheme}127.0.0.1:{port}", asked)
+    with FaultServer(Answers(answers)) as server:
+        assert_asked_once(server, f"{scheme}127.0.0.1:{server.port}")
 
 
 @pytest.mark.parametrize("code", [1, 3, 4, 5, 6])
 def test_a_socks_proxy_in_trouble_is_asked_again(code: int) -> None:
     """It could not reach the target this time."""
     pytest.importorskip("socks")
-    with proxy_that_answers(b"\x05\x00", bytes([5, code]) + REST) as (port, asked):
-        failure(retrying(), f"socks5h://127.0.0.1:{port}")
-        assert 3 == len(asked)
+    with FaultServer(Answers((b"\x05\x00", bytes([5, code]) + REST))) as server:
+        failure(retrying(), f"socks5h://127.0.0.1:{server.port}")
+        assert 3 == server.connections
 
 
 @pytest.mark.parametrize("url", [TARGET, "http://target.invalid/"])
 def test_a_proxy_that_answers_tls_in_plain_http_is_asked_once(url: str) -> None:
     """Its URL should begin with ``http``: the two disagree, whenever they are asked."""
-    with proxy_that_answers(b"HTTP/1.1 400 Bad Request\r\n\r\n") as (port, asked):
-        assert_asked_once(f"https://127.0.0.1:{port}", asked, url=url)
+    with FaultServer(Answers((b"HTTP/1.1 400 Bad Request\r\n\r\n",))) as server:
+        assert_asked_once(server, f"https://127.0.0.1:{server.port}", url=url)
 
 
 @pytest.mark.real_time
@@ -187,9 +159,9 @@ def test_a_proxy_within_tls_that_is_late_is_asked_again() -> None:
     with FaultProxy(Stall("status"), tls=tls_contexts()[0]) as proxy:
         failure(retrying(), proxy.url, timeout=0.2, verify=False)
         assert 3 == proxy.tunnels
-    with proxy_that_answers(b"") as (port, asked), FaultProxy(tls=tls_contexts()[0]) as proxy:
-        failure(retrying(), proxy.url, url=f"https://127.0.0.1:{port}", timeout=0.2, verify=False)
-        assert (3, 3) == (proxy.tunnels, len(asked))
+    with FaultServer(Answers()) as target, FaultProxy(tls=tls_contexts()[0]) as proxy:
+        failure(retrying(), proxy.url, url=f"https://127.0.0.1:{target.port}", timeout=0.2, verify=False)
+        assert (3, 3) == (proxy.tunnels, target.connections)
 
 
 @pytest.mark.real_time
@@ -198,7 +170,7 @@ def test_a_proxy_within_tls_that_is_late_is_asked_again() -> None:
 )
 def test_a_proxy_that_never_answers_tls_is_asked_once(url: str) -> None:
     """One that speaks HTTP alone waits for the end of the line; it costs one time-out, as without retries."""
-    with proxy_that_answers(b"") as (port, asked):
+    with FaultServer(Answers()) as server:
         began = time.monotonic()
-        assert_asked_once(f"https://127.0.0.1:{port}", asked, url=url, timeout=0.2)
+        assert_asked_once(server, f"https://127.0.0.1:{server.port}", url=url, timeout=0.2)
         assert time.monotonic() - began < 30
