@@ -9,15 +9,7 @@ import requests
 from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
-from requests_smithy_retry import (
-    ErrorKind,
-    Outcome,
-    RetryAction,
-    RetryReason,
-    TokenBucket,
-    classifier,
-    retry_history,
-)
+from requests_smithy_retry import ErrorKind, Outcome, RetryAction, RetryReason, TokenBucket, classifier, retry_history
 from requests_smithy_retry.testing import FaultServer
 from requests_smithy_retry.testing import Reply as FaultReply
 from tests.support import Reply, before_each_sleep, scripted, send

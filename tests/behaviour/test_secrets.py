@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import pickle
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,14 +23,13 @@ from requests_smithy_retry import (
     RetryError,
     RetryListener,
     SdkHeaders,
-    StandardRetryToken,
     TokenBucket,
     classifier,
     retry_history,
 )
 from requests_smithy_retry.prometheus import PrometheusListener
 from tests.behaviour.test_otel import Telemetry
-from tests.support import Reply, prepare, read_timeout, scripted
+from tests.support import Guide, Reply, prepare, read_timeout, scripted
 
 SECRET = "hunter2"
 URL = f"https://user:{SECRET}@api.example.com:8443/things;{'p'}?token={SECRET}&{SECRET}=1#{SECRET}"
@@ -48,25 +48,11 @@ def leaky_error() -> requests.exceptions.ConnectionError:
     return requests.exceptions.ConnectionError(f"HTTPSConnectionPool: Max retries exceeded with url: {URL}")
 
 
-class Listening:
-    """Keeps every event."""
-
-    def __init__(self, events: list[Any]) -> None:
-        for name in vars(RetryListener):
-            if not name.startswith("_"):
-                setattr(self, name, events.append)
-
-
-class Talkative:
+class Talkative(Guide):
     """A foreign strategy whose refusal quotes the error."""
-
-    def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> StandardRetryToken:
-        return StandardRetryToken(issuer=self)
 
     def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Exception) -> Any:
         raise RetryError(f"gave up on {error} ({error!r})") from error
-
-    def record_success(self, *, token: Any) -> None: ...
 
 
 SCRIPTS: dict[str, tuple[dict[str, Any], tuple[Any, ...]]] = {
@@ -101,9 +87,10 @@ def test_no_secret_is_written_anywhere(name: str, method: str, caplog: pytest.Lo
     outcomes: list[Any] = []
     look = classifier(lambda outcome: outcomes.append(outcome))
     telemetry, registry = Telemetry(), CollectorRegistry()
+    all_ears = SimpleNamespace(**{name: events.append for name in vars(RetryListener) if not name.startswith("_")})
     adapter = scripted(
         *script,
-        listeners=[SdkHeaders(), Listening(events), telemetry.listener, PrometheusListener(registry=registry)],
+        listeners=[SdkHeaders(), all_ears, telemetry.listener, PrometheusListener(registry=registry)],
         **options,
         **({} if isinstance(options.get("strategy"), AdaptiveRetryStrategy) else {"classifiers": [look]}),
     )

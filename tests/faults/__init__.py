@@ -19,14 +19,7 @@ from requests_smithy_retry.testing import (
 )
 
 from .catalogue import CataloguedFault, fault_catalogue
-from .connection import (
-    AnswerBeforeUpload,
-    CloseBeforeRequest,
-    HalfClose,
-    ResetBeforeRequest,
-    Stall,
-    StopReading,
-)
+from .connection import AnswerBeforeUpload, CloseBeforeRequest, HalfClose, ResetBeforeRequest, Stall, StopReading
 from .proxy import FaultProxy, Forget, Forward
 from .reply import (
     DEFAULT_BODY,

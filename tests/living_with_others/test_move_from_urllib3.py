@@ -13,10 +13,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.exceptions import NewConnectionError
 from urllib3.util.retry import Retry
 
-from requests_smithy_retry import (
-    RetryAdapter,
-    RetryConfigError,
-)
+from requests_smithy_retry import RetryAdapter, RetryConfigError
 from requests_smithy_retry.testing import FakeClock
 from requests_smithy_retry.testing import ScriptedReply as Scripted
 from tests.faults import FaultServer, Reply, refusing_port

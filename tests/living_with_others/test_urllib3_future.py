@@ -6,7 +6,7 @@ It comes with niquests. ``tox -e future`` installs it; elsewhere these tests are
 from __future__ import annotations
 
 import itertools
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -94,23 +94,14 @@ def test_a_refused_connection_is_retried() -> None:
 def test_threads_share_a_session() -> None:
     """Every operation ends well, whatever the others meet."""
     numbers, faults = itertools.count(), list(FAULTS.values())[:7]
-    came: list[int] = []
 
     def step(request: Any) -> Any:
         number = next(numbers)
         return Reply() if number % 2 else faults[number // 2 % len(faults)]
 
-    with FaultServer(step) as server, session(max_attempts=30, pool_maxsize=4) as made:
-
-        def work() -> None:
-            came.extend(made.get(server.url, timeout=60).status_code for _ in range(20))
-
-        threads = [threading.Thread(target=work) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert [200] * 160 == came
+    with FaultServer(step) as server, session(max_attempts=30, pool_maxsize=4) as made, ThreadPoolExecutor(8) as pool:
+        came = pool.map(lambda _: made.get(server.url, timeout=60).status_code, range(160))
+        assert [200] * 160 == list(came)
 
 
 def test_a_deadline_is_refused_aloud_and_bounds_each_wait() -> None:
