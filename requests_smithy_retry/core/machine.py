@@ -274,7 +274,7 @@ def _is_last(context: Context, sent: int, retry: int, *, is_free: bool) -> bool:
     bounds = context.bounds
     if bounds.max_attempts is not None:
         return sent >= bounds.max_attempts
-    return retry > bounds.retries and (is_free or not context.quota.counts_attempts or bounds.patience <= 0)
+    return (is_free or not context.quota.counts_attempts or bounds.patience <= 0) and retry > bounds.retries
 
 
 def _asks_again(context: Context, reason: RetryReason, outcome: Outcome) -> bool:

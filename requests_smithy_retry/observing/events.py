@@ -23,6 +23,7 @@ from .history import AttemptRecord, RetryHistory
 if TYPE_CHECKING:
     from ..config.retry_options import OperationOptions
     from ..core.driver import Driver
+    from ..core.steps import Again
     from ..wire.state import Peer
 
 
@@ -290,12 +291,10 @@ class ObservedOperation:
         if isinstance(action, RetryIndicated) and action.reason.kind is ErrorKind.THROTTLING:
             listeners.throttled(Throttled(self, self.number, record))
 
-    def retry_follows(
-        self, record: AttemptRecord, delay: float, source: str, line_wait: float = 0.0, line_why: str = ""
-    ) -> None:
+    def retry_follows(self, record: AttemptRecord, again: Again) -> None:
         """Emit ``retry_scheduled``."""
-        event = RetryScheduled(self, self.number, delay, source, record, line_wait, line_why)
-        self.adapter.listeners.retry_scheduled(event)
+        waits = again.delay, again.source, record, again.line_wait, again.line_why
+        self.adapter.listeners.retry_scheduled(RetryScheduled(self, self.number, *waits))
 
     def ended(self, history: RetryHistory) -> None:
         """Emit ``gave_up`` or ``succeeded``, if either applies."""

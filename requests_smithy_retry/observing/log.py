@@ -9,12 +9,16 @@ a body. Each has its values in ``extra`` as well, under names that begin with ``
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING
 
 from requests import PreparedRequest
 
 from ..errors import StopReason
 from ..urls import display_scope, safe_url
 from .history import AttemptRecord, RetryHistory, wait_text
+
+if TYPE_CHECKING:
+    from ..core.steps import Again
 
 logger: logging.Logger = logging.getLogger("requests_smithy_retry")
 logger.addHandler(logging.NullHandler())  # a program without logging gets nothing on its stderr
@@ -54,23 +58,15 @@ def log_waiting(request: PreparedRequest, record: AttemptRecord, scope: str) -> 
         logger.info(message, *said, extra=_extra(request, record))
 
 
-def log_retry(
-    request: PreparedRequest,
-    record: AttemptRecord,
-    delay: float,
-    source: str,
-    scope: str | None = None,
-    line_wait: float = 0.0,
-    line_why: str = "",
-) -> None:
+def log_retry(request: PreparedRequest, record: AttemptRecord, scope: str, again: Again) -> None:
     """Log the retry that follows, at INFO. Ask the logger first."""
-    extra = {**_extra(request, record), "retry_delay": delay, "retry_delay_source": source}
+    extra = {**_extra(request, record), "retry_delay": again.delay, "retry_delay_source": again.source}
     said: tuple[object, ...] = record.number, request.method, safe_url(request.url)
-    if line_why:
-        extra |= {"retry_line_wait": line_wait, "retry_line_why": line_why}
-        logger.info("retry %d of %s %s: %s", *said, wait_text(scope, line_wait, line_why), extra=extra)
+    if again.line_why:
+        extra |= {"retry_line_wait": again.line_wait, "retry_line_why": again.line_why}
+        logger.info("retry %d of %s %s: %s", *said, wait_text(scope, again.line_wait, again.line_why), extra=extra)
     else:
-        said = *said, delay, source, record.number, record.ending
+        said = *said, again.delay, again.source, record.number, record.ending
         logger.info("retry %d of %s %s in %.3f s (%s): attempt %d ended with %s", *said, extra=extra)
 
 

@@ -78,10 +78,9 @@ class Recorder:
             action = NO_ACTION if decision.verdict is None else decision.verdict.action
             self._in_doubt = record.number if may_be_applied(outcome, action) else None
         if logger.isEnabledFor(INFO):
-            waits = decision.delay, decision.source
-            log_retry(self.request, record, *waits, self.scope, decision.line_wait, decision.line_why)
+            log_retry(self.request, record, self.scope, decision)
         if self.observed is not None:
-            self.observed.retry_follows(record, decision.delay, decision.source, decision.line_wait, decision.line_why)
+            self.observed.retry_follows(record, decision)
 
     def add(self, pieces: tuple[RetryHistory, ...]) -> None:
         """Record the attempts that tried to go on with the body of the last one, which failed all the same."""
