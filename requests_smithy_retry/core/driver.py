@@ -314,7 +314,7 @@ class _Operation:
         self.decision: Again | Stop | None = None
         """What was decided about it, once that is known; ``is_noted``: and recorded."""
         self.is_noted = False
-        self.answered: Response | None = None
+        self.previous: Response | None = None
         """The answer before the last attempt, if there was one."""
         self.waits = _Waits(driver.clock, plan, call)
 
@@ -482,7 +482,7 @@ class _Operation:
         if held.error is not None:
             self.recorder.add(pieces_of(held.response))
         if isinstance(decision, Again):
-            self.answered = held.response
+            self.previous = held.response
             # After throttling the retry may use the connection, unlike after a transient failure (contract 2.7).
             reusable = decision.verdict is not None and decision.verdict.is_throttling
             held.discard(reusable=reusable)
@@ -498,7 +498,7 @@ class _Operation:
         if held.error is not None:
             self._replace(held.error, stop)
         history = self._history(stop, getattr(held.error, "seconds", None))
-        self.outcome = self.answered = None  # an error's traceback leads to this operation, and must not lead on
+        self.outcome = self.previous = None  # an error's traceback leads to this operation, and must not lead on
         is_lost = held.is_lost or (held.response is None and held.error is None)
         if is_lost:
             held.error = not_sent_error(call.request, history)
@@ -525,10 +525,10 @@ class _Operation:
     def _replace(self, error: Exception, stop: Stop) -> None:
         """Put what the caller is to get in the place of an error: the last answer of a tape, or what ended a wait."""
         held = self.held
-        if stop.why == END_OF_TAPE and is_played(self.answered):
+        if stop.why == END_OF_TAPE and is_played(self.previous):
             forget_frames(error)
             log_end_of_tape(self.call.request, END_OF_TAPE)
-            held.response, held.error = self.answered, None
+            held.response, held.error = self.previous, None
         else:
             held.error, self.recorder.rows = _wait_ended(error), []
 
@@ -542,7 +542,7 @@ class _Operation:
             self._note(stop)
         held.finalize(raises=True)
         history = self._history(stop, ended.seconds)
-        self.outcome, self.answered, self.recorder.rows = None, None, []
+        self.outcome, self.previous, self.recorder.rows = None, None, []
         try:
             attach(ended, history)
             ended.request, ended.response = self.call.request, None if held.is_lost else held.response

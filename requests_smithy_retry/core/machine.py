@@ -227,7 +227,7 @@ def _decide_retry(
         return Stop(StopReason.DEADLINE, why, verdict, unmade=Hint(delay.seconds, delay.source))
     if outcome.has_progressed:
         return Again(progress, delay.seconds, delay.source, verdict)
-    progress = context.quota.answered(progress) if asks_again else progress
+    progress = context.quota.polled(progress) if asks_again else progress
     progress = progress._replace(retries=retry, backoff=delay.backoff, failures=failures)
     again = Again(progress, delay.seconds, delay.source, verdict)
     return again if is_free else (yield from _pay(context, again, outcome, reason, delay))

@@ -83,7 +83,7 @@ class Quota:
         """Record that an operation succeeded after it had failed, as :meth:`first_try` does of others."""
         return None
 
-    def answered(self, progress: Progress) -> Progress:
+    def polled(self, progress: Progress) -> Progress:
         """Record an attempt that brought an answer, but not yet the one that is polled for."""
         return progress
 

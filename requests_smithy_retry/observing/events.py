@@ -352,7 +352,7 @@ class Listeners:
     :param listeners: called in this order.
     """
 
-    __slots__ = (*EVENTS, "hears_attempts", "hears_bodies")
+    __slots__ = (*EVENTS, "hears_bodies")
 
     before_attempt: Tell
     after_attempt: Tell
@@ -368,8 +368,6 @@ class Listeners:
             calls = [getattr(item, name) for item in items if _overrides(item, name)]
             setattr(self, name, _as_one(calls, to_each=name == "after_attempt"))
         self.hears_bodies: bool = self.body_progress is not ignore
-        self.hears_attempts: bool = self.hears_bodies or not (self.before_attempt is self.after_attempt is ignore)
-        """A first-try success has an event with a listener."""
 
 
 def _overrides(listener: Any, name: str) -> bool:

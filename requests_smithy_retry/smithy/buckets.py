@@ -274,7 +274,7 @@ class PricedQuota(Quota):
         else:
             self.first_try(now, latency, timeout)
 
-    def answered(self, progress: Progress) -> Progress:
+    def polled(self, progress: Progress) -> Progress:
         self.unsent(progress)
         return progress._replace(acquired=0.0)
 

@@ -54,8 +54,8 @@ class Queue:
         seen = yield Join(PLACE, failure.verdict)
         return seen._replace(progress=progress) if isinstance(seen, Go) else seen
 
-    def answered(self, progress: Any) -> Any:
-        self.told.append("answered")
+    def polled(self, progress: Any) -> Any:
+        self.told.append("polled")
         return progress
 
     def unsent(self, progress: Any) -> None:
@@ -239,7 +239,7 @@ QUEUES: dict[str, tuple[dict[str, Any], list[Any], str, list[str]]] = {
         {"classifiers": only(slow), "max_attempts": 2},
         [Outcome(), Outcome()],
         "send 1, again 10 classifier, pause 10, send 2, stop MAX_ATTEMPTS",
-        ["answered"],
+        ["polled"],
     ),
     "an error inside a success asks the quota": (
         {"classifiers": [pending]},
@@ -247,7 +247,7 @@ QUEUES: dict[str, tuple[dict[str, Any], list[Any], str, list[str]]] = {
         f"send 1, {TO_THE_QUEUE}, send 2 line 2, {WELL}",
         [],
     ),
-    "a poll asks no quota": ({"classifiers": [pending]}, [answer(202), answer(200)], f"{RETRY}, {WELL}", ["answered"]),
+    "a poll asks no quota": ({"classifiers": [pending]}, [answer(202), answer(200)], f"{RETRY}, {WELL}", ["polled"]),
     "a refusal of one request asks no quota": (
         {"classifiers": [pending]},
         [answer(409), answer(200)],
@@ -258,7 +258,7 @@ QUEUES: dict[str, tuple[dict[str, Any], list[Any], str, list[str]]] = {
         {"classifiers": [pending]},
         [answer(202)] * 3,
         USED_UP,
-        ["answered"] * 2,
+        ["polled"] * 2,
     ),
 }
 
@@ -371,7 +371,7 @@ def test_the_counts_of_a_retry_of_urllib3() -> None:
     quota = Queue()
     steps, stop = played(operation(context(quota, config=config), 0.0, decide), answer(404), answer(503))
     assert f"{RETRY}, stop MAX_ATTEMPTS" == steps
-    assert (["answered"], StopReason.MAX_ATTEMPTS) == (quota.told, stop.reason)
+    assert (["polled"], StopReason.MAX_ATTEMPTS) == (quota.told, stop.reason)
     assert "status" in stop.why
 
 

@@ -197,7 +197,7 @@ def test_the_price_of_a_retry_that_was_not_made_comes_back():
     quota = PayoffQuota()
     quota.unsent(fail(quota, FakeClock()).progress)
     quota.unsent(Progress(0.0))
-    assert Progress(0.0) == quota.answered(Progress(0.0))
+    assert Progress(0.0) == quota.polled(Progress(0.0))
     assert 2.0 == quota.snapshot(0.0).available
 
 
