@@ -29,7 +29,6 @@ __all__ = [
     "URL",
     "Chunks",
     "Guide",
-    "ReIterable",
     "Reply",
     "Rows",
     "ScriptedAdapter",
@@ -190,18 +189,6 @@ class Guide:
 
     def __repr__(self) -> str:
         return "<Guide>"
-
-
-class ReIterable:
-    """Gives a new iterator each time, and counts how often it was asked."""
-
-    def __init__(self, *parts: bytes) -> None:
-        self.parts = parts
-        self.asked = 0
-
-    def __iter__(self) -> Iterator[bytes]:
-        self.asked += 1
-        return iter(self.parts)
 
 
 class Rows:

@@ -14,7 +14,7 @@ from requests.auth import HTTPDigestAuth
 
 from requests_smithy_retry import StopReason, retry_history
 from requests_smithy_retry.testing import FaultServer, Reply
-from tests.support import Chunks, ReIterable, Rows, pool_timeout, prepare, scripted, send
+from tests.support import Chunks, Rows, pool_timeout, prepare, scripted, send
 from tests.unit.wire.support import session
 
 TEXT = b"0123456789"
@@ -108,7 +108,7 @@ def sent_bodies(data, *script, method="PUT"):
 
 @pytest.mark.parametrize(
     "data",
-    [TEXT, TEXT.decode(), bytearray(TEXT), memoryview(TEXT), array.array("B", TEXT), ReIterable(b"01234", b"56789")],
+    [TEXT, TEXT.decode(), bytearray(TEXT), memoryview(TEXT), array.array("B", TEXT), Chunks(b"01234", b"56789")],
 )
 def test_what_can_be_read_again_is_sent_again_whole(data):
     """Bytes, text, buffers and re-iterable objects are replayed, every time in full."""
@@ -213,7 +213,7 @@ def test_a_body_whose_iterator_cannot_be_had_again_is_not_replayed(times):
 
 def test_the_callers_request_keeps_its_body():
     """A watched body is a copy's: the caller's request, and the response's, hold the caller's own body."""
-    data = ReIterable(TEXT)
+    data = Chunks(TEXT)
     request = prepare("PUT", data=data)
     assert scripted(503, 200).send(request).request is request
     assert request.body is data
