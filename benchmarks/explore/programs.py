@@ -240,7 +240,7 @@ class Limiter(Program):
     def send(self) -> None:
         wait_in(UntilPermitted(self.limiter, None, None), SYSTEM_CLOCK)
         self.granted += 1
-        self.limiter.record_success()
+        self.limiter.record_response(False)
 
     def check(self) -> None:
         limiter: Any = self.limiter

@@ -111,6 +111,7 @@ def of_feature(name: str, allowed: str) -> Parse:
 validate: Parse = of_feature("validate", "None")
 deadline_header: Parse = of_feature("deadline_header", "None")
 digest: Parse = of_feature("digest", "None")
+on_redis: Parse = of_feature("redis", "another quota")
 
 
 def timeout(value: Any) -> Any:
@@ -145,7 +146,7 @@ def quota(value: Any) -> Any:
         return value.lower()
     if (isinstance(value, str) and "://" in value) or hasattr(value, "pipeline"):
         with suppress(BadValue):
-            return _on_redis(value)
+            return on_redis(value)
     elif callable(value) and not isinstance(value, type):
         return value
     raise BadValue(
@@ -153,15 +154,6 @@ def quota(value: Any) -> Any:
         "percent-encoded), a client of redis-py, a bucket, a function that makes one for a scope, or None for no quota "
         "is allowed"
     )
-
-
-def _on_redis(value: Any) -> Any:
-    from ..features.table import found  # few need it
-
-    redis = found("redis")
-    if redis is None:
-        raise BadValue("it was deleted")
-    return redis.RedisQuota(value)
 
 
 def classifiers(value: Any) -> tuple[RetryClassifier, ...]:

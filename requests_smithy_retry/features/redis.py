@@ -278,6 +278,10 @@ class RedisQuota(FreshCopies):
         return f"<{type(self).__name__} {self.without_secrets}>"
 
 
+parse = RedisQuota
+"""Read a value of the option ``quota``."""
+
+
 class RedisTokenBucket(FreshCopies):
     """One bucket on a server: a retry quota. No call raises because of the server, or waits longer than the time-out.
 
