@@ -37,11 +37,7 @@ def monotonic() -> float:
     return tasks.now
 
 
-def sleep(seconds: float) -> None:
-    tasks.wait(seconds)
-
-
-time = SimpleNamespace(monotonic=monotonic, time=lambda: WALL + tasks.now, sleep=sleep)
+time = SimpleNamespace(monotonic=monotonic, time=lambda: WALL + tasks.now, sleep=tasks.wait)
 network.FakeSocket.__module__ = "socket"  # as the package asks whether sockets were replaced by somebody
 network.FakeSelector.__module__ = "selectors"
 socket = SimpleNamespace(
