@@ -54,6 +54,7 @@ class Result(Generic[R_co]):
         return self.error is None
 
 
+@dataclass(frozen=True)
 class RetryDirective:
     """The decision of a policy, one of three.
 
@@ -61,7 +62,9 @@ class RetryDirective:
     <RetryErrorType.Throttling: 'throttling'>
     """
 
-    __slots__ = ()
+    does: str
+    reason: RetryErrorType | None = None
+    """The reason to run the block again; None: the decision ends the loop."""
 
     TerminateAndSucceed: ClassVar[RetryDirective]
     """Return the value; None if the block raised an exception that the policy takes for success."""
@@ -69,26 +72,14 @@ class RetryDirective:
     """Raise the exception."""
 
     @staticmethod
-    def RetryError(reason: RetryErrorType) -> RetryOnError:
+    def RetryError(reason: RetryErrorType) -> RetryDirective:
         """Run the block again, if the strategy allows it."""
         _check_reason(reason)
-        return RetryOnError(reason)
+        return RetryDirective("retry", reason)
 
 
-@dataclass(frozen=True, slots=True)
-class RetryOnError(RetryDirective):
-    """Made by :meth:`RetryDirective.RetryError`."""
-
-    reason: RetryErrorType
-
-
-class _Terminate(RetryDirective, enum.Enum):
-    SUCCEED = "terminate and succeed"
-    FAIL = "terminate and fail"
-
-
-RetryDirective.TerminateAndSucceed = _Terminate.SUCCEED
-RetryDirective.TerminateAndFail = _Terminate.FAIL
+RetryDirective.TerminateAndSucceed = RetryDirective("terminate and succeed")
+RetryDirective.TerminateAndFail = RetryDirective("terminate and fail")
 
 
 class RetryPolicy(Protocol[R_contra]):
@@ -284,11 +275,11 @@ def retry(
         _wait(token, deadline, clock)
     while True:
         result, directive = _try(policy, block)
-        if directive is RetryDirective.TerminateAndSucceed:
+        if directive == RetryDirective.TerminateAndSucceed:
             if token is not None:
                 token.notify_success()
             return result.value
-        if token is None or not isinstance(directive, RetryOnError):
+        if token is None or directive.reason is None:
             break
         try:
             _check_block(tries, strategy)
