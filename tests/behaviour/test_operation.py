@@ -167,15 +167,6 @@ def test_a_classifiers_bug_comes_through(step: Any) -> None:
     assert all(response.raw.closed for response in adapter.responses)
 
 
-def test_a_late_cut_is_a_failure_for_a_foreign_strategy_too() -> None:
-    """A foreign token cannot be put back, so the strategy is asked about the exception with that same token."""
-    cut = CutBody(Reply(400, body=b"x" * 300_000), at=200_000)
-    with nothing_left(), FaultServer([cut]) as server, session_with(RetryAdapter(strategy=late())) as made:
-        with pytest.raises(requests.RequestException) as caught:
-            made.get(server.url, timeout=60)
-        assert retry_history(caught.value).attempts[0].error is not None
-
-
 def at_once(**options: Any) -> Any:
     """A session that really sends, and whose waits take no time."""
     if "strategy" not in options:
@@ -202,25 +193,25 @@ def test_a_long_body_is_classified_by_its_beginning_and_handed_on_whole() -> Non
     assert history.stop_reason is StopReason.NOT_RETRYABLE
 
 
-def late_cut(status: int) -> CutBody:
-    """A body that breaks off where only reading it to its end shows it."""
-    return CutBody(Reply(status, body=LONG), at=200_000)
-
-
-def test_a_late_cut_is_a_failure_of_the_attempt() -> None:
-    """The 400 itself would not be retried; its cut body is."""
-    with nothing_left(), FaultServer([late_cut(400), Reply(200)]) as server, at_once() as made:
-        history = retry_history(made.get(server.url))
-    assert [(item.status, item.error) for item in history.attempts] == [(None, "ChunkedEncodingError"), (200, None)]
-
-
-def test_after_a_late_cut_a_post_is_not_sent_again() -> None:
-    """The server had read it all."""
-    with nothing_left(), FaultServer([late_cut(400), Reply(200)]) as server, at_once() as made:
-        with pytest.raises(requests.exceptions.ChunkedEncodingError) as caught:
-            made.post(server.url, data=b"once")
-        assert len(server.requests) == 1
-    assert retry_history(caught.value).stop_reason is StopReason.NOT_RESENDABLE
+@pytest.mark.parametrize(
+    ("method", "options", "endings", "stop"),
+    [
+        pytest.param("GET", {}, ["ChunkedEncodingError", "200"], StopReason.SUCCESS, id="retried, unlike its 400"),
+        pytest.param("POST", {}, ["ChunkedEncodingError"], StopReason.NOT_RESENDABLE, id="a server had read a POST"),
+        # A foreign token cannot be put back, so the strategy is asked about the exception with that same token.
+        pytest.param("GET", {"strategy": late()}, ["ChunkedEncodingError"], StopReason.NOT_RETRYABLE, id="foreign"),
+    ],
+)
+def test_a_late_cut_is_a_failure_of_the_attempt(method: str, options: Any, endings: Any, stop: StopReason) -> None:
+    """A body breaks off where only reading it to its end shows it."""
+    script = [CutBody(Reply(400, body=LONG), at=200_000), Reply(200)]
+    with nothing_left(), FaultServer(script) as server, at_once(**options) as made:
+        try:
+            history = retry_history(made.request(method, server.url, timeout=60))
+        except requests.exceptions.ChunkedEncodingError as error:
+            history = retry_history(error)
+    assert (endings, stop) == ([item.ending for item in history.attempts], history.stop_reason)
+    assert len(endings) == len(server.requests)
 
 
 class Again(Guide):

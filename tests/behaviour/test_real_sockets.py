@@ -27,6 +27,7 @@ from tests.faults import (
     refusing_port,
     try_later,
 )
+from tests.faults.oracle import until
 from tests.support import session_with
 
 OK = Reply(body=b"at last")
@@ -203,7 +204,7 @@ def test_a_pool_of_one_never_deadlocks(fault, stream):
         said.extend([try_to_get(client, server.url, stream, timeout) for _ in range(3)])
         assert [] == [item for item in said if "EmptyPool" in item or "pool is full" in item]
         if not isinstance(fault, ResetBeforeRequest):
-            server.wait_for_requests(3)
+            until(lambda: len(server.requests) >= 3)
 
 
 def try_to_get(client: requests.Session, url: str, stream: bool, timeout: float) -> str:

@@ -10,7 +10,6 @@ import requests
 
 from requests_smithy_retry import (
     RetryConfig,
-    RetryConfigError,
     StandardRetryStrategy,
     StopReason,
     mount,
@@ -118,12 +117,6 @@ def test_a_function_that_returns_anything_else_is_a_bug(found: Any) -> None:
     """A ``TypeError`` says what it may return; its own exceptions reach the caller, too."""
     with pytest.raises(TypeError, match=r"validate: True, False or seconds \(0 or more\) is allowed, not "):
         send(scripted(READY, validate=lambda response: found))
-
-
-def test_beside_only_it_is_refused() -> None:
-    """There it would do nothing."""
-    with pytest.raises(RetryConfigError, match="only the default classifiers go by it"):
-        RetryConfig(validate=is_there, classifiers=only())
 
 
 def test_it_is_kept_by_copies_and_shown_as_the_function() -> None:

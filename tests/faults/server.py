@@ -147,15 +147,6 @@ class FaultServer(testing.FaultServer):
             super().script(steps)
             self._ahead = next(self._turns, None)
 
-    def wait_for_requests(self, count: int, timeout: float = 5.0) -> list[Any]:
-        """Wait until at least ``count`` requests were recorded, and return all."""
-        until = time.monotonic() + timeout
-        while len(self._requests) < count:
-            if time.monotonic() > until:
-                raise TimeoutError(f"{len(self._requests)} requests came in {timeout} s, not {count}")
-            self._closing.wait(0.001)
-        return self.requests
-
     def _serve(self, wire: Any, connection: int) -> None:
         try:
             self._converse(wire, connection)
