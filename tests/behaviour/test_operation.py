@@ -294,23 +294,6 @@ def test_the_record_says_what_made_a_wait_so_long(token: dict[str, Any], source:
     assert [(item.delay, item.delay_source) for item in history.attempts] == [(0.0, "backoff"), (1.0, source)]
 
 
-@pytest.mark.parametrize(
-    ("step", "stop", "why"),
-    [
-        (400, StopReason.NOT_RETRYABLE, "no classifier asked for a retry"),
-        (requests.exceptions.InvalidURL("odd"), StopReason.REQUEST_FAULT, "the request itself is at fault"),
-    ],
-)
-def test_the_record_says_why_it_ended(step: Any, stop: StopReason, why: str) -> None:
-    """The record has the rule that ended the operation, and its words."""
-    try:
-        ended: Any = send(scripted(step))
-    except requests.RequestException as error:
-        ended = error
-    history = retry_history(ended)
-    assert (history.stop_reason, history.why) == (stop, why)
-
-
 def test_a_retried_error_keeps_nothing_alive_and_the_last_one_keeps_its_traceback() -> None:
     """Errors that are only on record have no frames; the caller's own shows where it came from."""
     with pytest.raises(requests.ConnectionError) as caught:

@@ -163,15 +163,6 @@ class TestChangesInPlace:
         getattr(adapter.max_retries.status_forcelist, add)(202)
         assert (3, 3) == (sent(adapter, 418), sent(adapter, 202))
 
-    def test_a_backoff_factor_counts(self):
-        """A changed ``backoff_factor`` sets the delay, and 0 brings back the library's own backoff."""
-        adapter = scripted(503, 200, 503, 200, max_attempts=2)
-        adapter.max_retries.backoff_factor = 5
-        send(adapter)
-        adapter.max_retries.backoff_factor = 0
-        send(adapter)
-        assert [5, 0.05] == adapter.clock.sleeps
-
     @pytest.mark.parametrize("mode", ["standard", "adaptive"])
     def test_spent_quota_stays_spent(self, mode):
         """A new total, however often it is set, does not refill the quota."""

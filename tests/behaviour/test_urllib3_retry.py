@@ -15,7 +15,15 @@ import urllib3.exceptions as uex
 from requests.adapters import HTTPAdapter
 from urllib3.util.retry import RequestHistory, Retry
 
-from requests_smithy_retry import RetryAdapter, RetryConfigError, RetryConfigWarning, StopReason, retry_history
+from requests_smithy_retry import (
+    RetryAdapter,
+    RetryConfigError,
+    RetryConfigWarning,
+    StopReason,
+    install,
+    retry_history,
+    uninstall,
+)
 from requests_smithy_retry.testing import FakeClock, ScriptedReply, scripted
 from tests.faults import CloseAfterRequest, CutBody, FaultServer, Reply, ResetAfterRequest, try_later
 from tests.support import pool_timeout, prepare, read_timeout, reset_error
@@ -379,3 +387,47 @@ DIFFERENT = [
 def test_where_the_same_faults_end_differently(script, options, method, theirs, ours) -> None:
     """Each difference is in docs/howto/move-from-urllib3-retry.md, with its reason."""
     assert (theirs, ours) == compare(script, Retry(**options), method)
+
+
+# In an outage (contract 6.2, 10.5).
+
+IN_AN_OUTAGE = {"status_forcelist": [503], "raise_on_status": False}
+
+
+def sent(adapter: Any) -> int:
+    """The number of requests of one operation."""
+    before = len(adapter.sent)
+    adapter.send(prepare())
+    return len(adapter.sent) - before
+
+
+def test_its_operations_share_the_default_quota() -> None:
+    """When retries do not help, there are soon hardly any: one after the other sends about one request."""
+    adapter = scripted(*[503] * 100, max_retries=Retry(5, **IN_AN_OUTAGE))
+    counts = [sent(adapter) for _ in range(20)]
+    assert counts[0] <= 6
+    assert [1] * 10 == counts[10:]
+
+
+def test_patience_bounds_its_wait() -> None:
+    """The first operation makes its own retries; one that finds none left waits until the outage is older than that."""
+    adapter = scripted(*[503] * 100, max_retries=Retry(4, **IN_AN_OUTAGE), patience=3)
+    assert 5 == sent(adapter)
+    begun = adapter.clock.now()
+    history = retry_history(adapter.send(prepare()))
+    assert (StopReason.PATIENCE, True) == (history.stop_reason, adapter.clock.now() - begun <= 2 * 3)
+
+
+def test_the_variable_of_patience_has_an_effect(monkeypatch) -> None:
+    """``SMITHY_RETRY_PATIENCE`` holds for adapters of others that are translated, without a warning."""
+    monkeypatch.setenv("SMITHY_RETRY_PATIENCE", "10")
+    try:
+        install(mounted="all")
+        adapter: Any = HTTPAdapter(max_retries=Retry(5, **IN_AN_OUTAGE))
+        requests.Session().mount("https://", adapter)
+        config = adapter.retry_config
+    finally:
+        uninstall()
+    source = "environment variable SMITHY_RETRY_PATIENCE"
+    assert (10, source) == (config.patience, config.source("patience"))
+    assert ("payoff", 6) == (config.effective_quota, config.max_attempts)
