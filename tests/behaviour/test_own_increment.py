@@ -15,7 +15,7 @@ from urllib3.util.retry import Retry
 
 from requests_smithy_retry import RetryAdapter, RetryConfigError, retry_options
 from requests_smithy_retry.testing import FaultServer, Reply, scripted
-from tests.support import URL
+from tests.support import URL, session_with
 
 CALLS: list[tuple[Any, ...]] = []
 
@@ -62,8 +62,7 @@ class Another(Logging):
 
 def sent_by(adapter: HTTPAdapter, script: list[Reply], path: str = "/a?b=1", method: str = "GET") -> int:
     """The number of requests; the adapter's answer to the last one is not looked at."""
-    with FaultServer(script, default=Reply()) as server, requests.Session() as session:
-        session.mount("http://", adapter)
+    with FaultServer(script, default=Reply()) as server, session_with(adapter) as session:
         try:
             session.request(method, server.url + path, timeout=60)
         except requests.RequestException:
@@ -93,10 +92,8 @@ def test_a_connection_that_fails_is_told_in_urllib3s_words() -> None:
     """Its ``error`` is the one of urllib3, beneath that of requests; a failed body has one, too."""
     nobody = "http://127.0.0.1:1/"
     adapter = RetryAdapter(max_retries=Logging(1), backoff=0, clock=scripted().clock)
-    with requests.Session() as session:
-        session.mount("http://", adapter)
-        with pytest.raises(requests.ConnectionError):
-            session.get(nobody)
+    with session_with(adapter) as session, pytest.raises(requests.ConnectionError):
+        session.get(nobody)
     assert [("GET", "/", None, "NewConnectionError", "127.0.0.1", total) for total in (1, 0)] == CALLS
 
 

@@ -30,6 +30,7 @@ from tests.faults import (
     Stall,
     StopReading,
 )
+from tests.support import session_with
 from tests.unit.wire.support import nothing_left, session
 
 BODY = b"".join(b"%06d the quick brown fox\n" % number for number in range(12_000))
@@ -639,13 +640,11 @@ def test_what_a_cache_reads_is_read_through_it(stream: bool) -> None:
     class Ours(RetryAdapter, Caching):
         pass
 
-    with FaultServer(Shelf()) as server, requests.Session() as made:
-        made.mount("http://", Ours(quota=None, max_attempts=1))
+    with FaultServer(Shelf()) as server, session_with(Ours(quota=None, max_attempts=1)) as made:
         assert BODY == made.get(server.url, stream=stream, timeout=60).content
     assert BODY == bytes(seen)
     shelf = Shelf(100_000)
-    with FaultServer(shelf) as server, requests.Session() as made:
-        made.mount("http://", Ours(quota=None, max_attempts=2, backoff=0))
+    with FaultServer(shelf) as server, session_with(Ours(quota=None, max_attempts=2, backoff=0)) as made:
         error = error_of(lambda: made.get(server.url, stream=stream, timeout=60).content)
     assert {None} == set(shelf.asked)
     assert stream == (error is not None)

@@ -26,7 +26,7 @@ from requests_smithy_retry import (
 )
 from requests_smithy_retry.testing import FakeClock, ScriptedReply, scripted
 from tests.faults import CloseAfterRequest, CutBody, FaultServer, Reply, ResetAfterRequest, try_later
-from tests.support import pool_timeout, prepare, read_timeout, reset_error
+from tests.support import pool_timeout, prepare, read_timeout, reset_error, session_with
 
 URLLIB3_2 = hasattr(Retry(0), "backoff_jitter")
 NEW = pytest.mark.skipif(not URLLIB3_2, reason="an option of urllib3 2.x")
@@ -312,8 +312,7 @@ def test_assigning_translates_and_takes_the_last_one_back() -> None:
 
 def outcome_of(adapter: HTTPAdapter, server_url: str, method: str) -> int | str:
     """Return the end of a request: a status or the name of the exception."""
-    with requests.Session() as session:
-        session.mount("http://", adapter)
+    with session_with(adapter) as session:
         try:
             return session.request(method, server_url, data=b"x" if method == "POST" else None).status_code
         except requests.RequestException as error:
