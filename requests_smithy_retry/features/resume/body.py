@@ -21,6 +21,8 @@ from ...interruptions import is_interruption
 PART = 65_536
 """The bytes of one read from a connection, where nobody asks for so many."""
 MOST = 1_048_576
+AHEAD = 8_192
+"""The least bytes that are asked of a connection, so that the lines of a file do not cost a call each."""
 
 WIRE = (OSError, http.client.HTTPException, uex.HTTPError)
 
@@ -108,6 +110,8 @@ class WatchedBody:
         """Read ``amt`` bytes, or all; fewer only at the end, or before an error, which the next read raises."""
         if amt is None or amt < 0:
             return b"".join(iter(self.read1, b""))
+        if amt <= len(self._ahead):
+            return self._take(amt)
         parts: list[bytes] = []
         try:
             while amt > 0 and (part := self._receive(amt)):
@@ -133,6 +137,9 @@ class WatchedBody:
         """Read exactly ``amt`` bytes of a chunk, or its end."""
         if self._announced == 0:
             return b"\r\n"
+        if amt <= len(self._ahead):
+            self._announced -= amt
+            return self._take(amt)
         parts: list[bytes] = []
         left = amt
         try:
@@ -192,7 +199,14 @@ class WatchedBody:
 
     def _from_here(self, most: int) -> bytes:
         if not self._ahead:
-            return self._from_wire(most)
+            data = self._from_wire(max(most, AHEAD))
+            if len(data) <= most:
+                return data
+            self._ahead = data
+        return self._take(most)
+
+    def _take(self, most: int) -> bytes:
+        """Return bytes that were received before they were asked for."""
         data, self._ahead = self._ahead[:most], self._ahead[most:]
         return data
 
