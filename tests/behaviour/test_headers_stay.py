@@ -18,20 +18,13 @@ import requests
 
 from requests_smithy_retry import RetryListener, mount
 from requests_smithy_retry.testing import RecordedRequest
-from tests.faults import CutBody, FaultProxy, FaultServer, Reply
+from tests.behaviour.test_resume import BODY, Shelf
+from tests.faults import FaultProxy, FaultServer, Reply
 from tests.faults.oracle import tls_contexts
 from tests.support import scripted, send
 from tests.unit.wire.support import session
 
 OLD, NEW = {"Authorization": "Bearer old"}, {"Authorization": "Bearer new"}
-BODY = bytes(range(256)) * 1000
-WHOLE = Reply(200, {"ETag": '"v1"'}, BODY)
-
-
-def rest(request: RecordedRequest) -> Reply:
-    """The rest of the body that was asked for."""
-    first = int(re.findall(r"bytes=(\d+)-", request.header("Range") or "")[0])
-    return Reply(206, {"ETag": '"v1"', "Content-Range": f"bytes {first}-{len(BODY) - 1}/{len(BODY)}"}, BODY[first:])
 
 
 def to(stranger: FaultServer, status: int = 302) -> Reply:
@@ -136,7 +129,8 @@ def test_each_user_gets_his_own_new_token() -> None:
 
 def test_a_token_that_expires_in_the_midst_of_a_download_is_renewed() -> None:
     """The rest is asked for with the new one, at the same origin."""
-    with FaultServer([CutBody(WHOLE, at=9000), Reply(401), rest]) as server:
+    shelf = Shelf(9000)
+    with FaultServer([shelf, Reply(401), shelf]) as server:
         with session(on_unauthorized=renewing([])) as made:
             assert BODY == made.get(server.url, headers=OLD, stream=True).content
         assert ["Bearer old", "Bearer old", "Bearer new"] == seen(server, "Authorization")
@@ -148,7 +142,7 @@ def test_a_stranger_gets_no_renewed_credentials_for_the_rest_of_its_body(keep: b
     calls: list[str] = []
     with two_servers() as (own, stranger), session(on_unauthorized=renewing(calls)) as made:
         own.script(to(stranger))
-        stranger.script([CutBody(WHOLE, at=9000), Reply(401)])
+        stranger.script([Shelf(9000), Reply(401)])
         response = made.get(own.url, headers={"X-API-Key": "old"}, stream=True)
         read = response.raw.read
         if not keep:
@@ -166,7 +160,7 @@ def test_the_rest_of_a_body_behind_a_redirect_is_asked_for_without_credentials(s
     """It is asked for where the body came from, with what was sent there."""
     with two_servers() as (own, stranger), session() as made:
         own.script(to(stranger))
-        stranger.script([CutBody(WHOLE, at=150_000), rest])
+        stranger.script(Shelf(150_000))
         assert BODY == made.get(own.url, headers=OLD, stream=stream).content
         assert ([None, None], 1) == (seen(stranger, "Authorization"), len(own.requests))
 
@@ -174,7 +168,7 @@ def test_the_rest_of_a_body_behind_a_redirect_is_asked_for_without_credentials(s
 def test_no_redirect_is_followed_for_the_rest_of_a_body() -> None:
     """Its server redirects that request, with its Range and the caller's token: the stranger gets neither."""
     with two_servers() as (own, stranger), session() as made:
-        own.script([CutBody(WHOLE, at=9000), to(stranger)])
+        own.script([Shelf(9000), to(stranger)])
         with pytest.raises(requests.RequestException, match="302"):
             made.get(own.url, headers=OLD, stream=True).content  # noqa: B018
         assert ([], 2) == (stranger.requests, len(own.requests))
@@ -210,8 +204,8 @@ def test_what_a_listener_sets_does_not_go_with_a_redirect() -> None:
 @pytest.mark.parametrize("stream", [True, False])
 def test_a_proxys_password_does_not_go_through_its_tunnel(stream: bool) -> None:
     """Each CONNECT has it; neither a retry behind the proxy, nor the request for the rest of a body."""
-    tls = tls_contexts()[0]
-    with FaultServer([Reply(503), CutBody(WHOLE, at=150_000), rest], tls=tls) as server, FaultProxy() as proxy:
+    shelf, tls = Shelf(150_000), tls_contexts()[0]
+    with FaultServer([Reply(503), shelf, shelf], tls=tls) as server, FaultProxy() as proxy:
         by = proxy.url.replace("http://", "http://user:password@")
         with session() as made:
             assert BODY == made.get(server.url, proxies={"https": by}, verify=False, stream=stream).content
