@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from typing import Any
 
 import pytest
 
@@ -123,12 +122,9 @@ BODIES = {
 }
 
 
-def failed(status: int = 400, body: bytes = b"", **headers: str) -> Any:
+def failed(status: int = 400, body: bytes = b"", **headers: str) -> Outcome:
     """The outcome of a response that was read."""
-    outcome = outcome_of(status)
-    outcome.response._content = body
-    outcome.response.headers.update({name.replace("_", "-"): value for name, value in headers.items()})
-    return outcome
+    return outcome_of(status, body, {name.replace("_", "-"): value for name, value in headers.items()})
 
 
 @pytest.mark.parametrize("protocol", BODIES)

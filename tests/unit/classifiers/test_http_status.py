@@ -24,11 +24,14 @@ NOTHING = RetryAction.no_action_indicated()
 TRANSIENT = {500, 502, 503, 504, 408, 425, 520, 521, 522, 523, 524}
 
 
-def outcome_of(status: int) -> Outcome:
-    """A response of this status."""
+def outcome_of(
+    status: int, body: bytes = b"", headers: dict[str, str] | None = None, *, stream: bool = False
+) -> Outcome:
+    """A response of this status that was read."""
     response = requests.Response()
-    response.status_code = status
-    return Outcome(response=response)
+    response.status_code, response._content = status, body
+    response.headers.update(headers or {})
+    return Outcome(response=response, stream=stream)
 
 
 def test_every_status():
@@ -40,25 +43,15 @@ def test_every_status():
     assert expected == {status: item.classify_retry(outcome_of(status), NOTHING) for status in range(100, 600)}
 
 
-def test_the_codes_are_configurable():
+def test_the_codes_are_configurable() -> None:
     """The given codes replace the defaults, even if there are none; 429 stays throttling; no 2xx is looked at."""
     assert HttpStatusCodeClassifier().sees_successes is False
-    chosen = HttpStatusCodeClassifier.new_from_codes({418, 429})
-    assert chosen.classify_retry(outcome_of(418), NOTHING) == RetryAction.transient_error()
-    assert chosen.classify_retry(outcome_of(429), NOTHING) == RetryAction.throttling_error()
-    assert chosen.classify_retry(outcome_of(503), NOTHING) == NOTHING
-    assert HttpStatusCodeClassifier(()).classify_retry(outcome_of(503), NOTHING) == NOTHING
+    chosen, none = HttpStatusCodeClassifier.new_from_codes({418, 429}), HttpStatusCodeClassifier(())
+    verdicts = [chosen.classify_retry(outcome_of(status), NOTHING) for status in (418, 429, 503)]
+    assert verdicts == [RetryAction.transient_error(), RetryAction.throttling_error(), NOTHING]
+    assert none.classify_retry(outcome_of(503), NOTHING) == NOTHING
     with pytest.raises(RetryConfigError, match=r"99 .*HttpStatusCodeClassifier|HttpStatusCodeClassifier.*99"):
         HttpStatusCodeClassifier([99])
-
-
-def forbidden(headers: dict[str, str], body: bytes = b"") -> Outcome:
-    """A 403 with these headers and this body."""
-    outcome = outcome_of(403)
-    assert outcome.response is not None
-    outcome.response.headers.update(headers)
-    outcome.response._content = body
-    return outcome
 
 
 SECONDARY = b'{"message": "You have exceeded a secondary rate limit. Please wait a few minutes"}'
@@ -87,10 +80,11 @@ def test_a_403_that_says_that_it_is_a_rate_limit_is_throttling(headers, body: by
 
     Jira's Data Center, Confluence and Bitbucket send ``retry-after: 0`` with each answer that is within the limit.
     """
-    assert expected == classify(default_classifiers(), forbidden(headers, body)).action
-    assert NOTHING == classify([HttpStatusCodeClassifier({503})], forbidden(headers, body)).action
+    outcome = outcome_of(403, body, headers)
+    assert expected == classify(default_classifiers(), outcome).action
+    assert NOTHING == classify([HttpStatusCodeClassifier({503})], outcome).action
     none = RetryConfig(retry_status_codes={503})
-    assert NOTHING == classify(default_classifiers(none), forbidden(headers, body)).action
+    assert NOTHING == classify(default_classifiers(none), outcome).action
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import requests
 
 from requests_smithy_retry import ErrorInBodyClassifier, ErrorKind, Outcome, RetryAction, RetryReason, retry_history
 from tests.support import Reply, scripted, send
+from tests.unit.classifiers.test_http_status import outcome_of
 
 NOTHING = RetryAction.no_action_indicated()
 JSON = {"Content-Type": "application/json; charset=utf-8"}
@@ -18,14 +18,6 @@ THROTTLED = b'{"errors": [{"extensions": {"code": "THROTTLED"}}]}'
 def is_throttled(body: Any) -> bool:
     """A predicate for GraphQL's way to report throttling."""
     return any(error["extensions"]["code"] == "THROTTLED" for error in body["errors"])
-
-
-def outcome_of(body: bytes = THROTTLED, headers: dict[str, str] | None = None, *, stream: bool = False) -> Outcome:
-    """A 200 with this body."""
-    response = requests.Response()
-    response.status_code, response._content = 200, body
-    response.headers.update(JSON if headers is None else headers)
-    return Outcome(response=response, stream=stream)
 
 
 def verdict(outcome: Outcome, found: Any = True, **options: Any) -> RetryAction:
@@ -47,25 +39,23 @@ def verdict(outcome: Outcome, found: Any = True, **options: Any) -> RetryAction:
 )
 def test_what_a_predicate_may_say(found: Any, expected: RetryAction) -> None:
     """An error, none, a wait, or any verdict."""
-    assert expected == verdict(outcome_of(), found)
+    assert expected == verdict(outcome_of(200, THROTTLED, JSON), found)
 
 
 @pytest.mark.parametrize("found", ["yes", -1, float("nan"), float("inf"), []])
 def test_anything_else_is_a_bug(found: Any) -> None:
     """A predicate that returns anything else raises a TypeError with the classifier's name."""
     with pytest.raises(TypeError, match="mine: True, False, None, seconds or a RetryAction is allowed"):
-        verdict(outcome_of(), found, name="mine")
+        verdict(outcome_of(200, THROTTLED, JSON), found, name="mine")
 
 
 @pytest.mark.parametrize(
     "outcome",
     [
         Outcome(error=OSError()),
-        outcome_of(headers={}),
-        outcome_of(headers={"Content-Type": "text/html"}),
-        outcome_of(b'{"data": {}}'),
-        outcome_of(b'{"THROTTLED": ' + b" " * 70_000 + b"1}"),
-        outcome_of(stream=True),
+        *(outcome_of(200, THROTTLED, headers) for headers in ({}, {"Content-Type": "text/html"})),
+        *(outcome_of(200, body, JSON) for body in (b'{"data": {}}', b'{"THROTTLED": ' + b" " * 70_000 + b"1}")),
+        outcome_of(200, THROTTLED, JSON, stream=True),
     ],
     ids=["error", "no type", "no JSON", "no word", "long", "stream"],
 )
@@ -87,7 +77,7 @@ def test_no_body_is_parsed_that_need_not_be(outcome: Outcome, monkeypatch: pytes
 def test_a_body_of_another_shape_is_no_error(body: bytes) -> None:
     """No input raises."""
     item = ErrorInBodyClassifier(is_throttled, "THROTTLED")
-    assert NOTHING == item.classify_retry(outcome_of(body), NOTHING)
+    assert NOTHING == item.classify_retry(outcome_of(200, body, JSON), NOTHING)
 
 
 @pytest.mark.parametrize("words", [(), ("",), (b"x",), ("a", 3)])
