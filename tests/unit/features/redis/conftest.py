@@ -24,10 +24,9 @@ def redis_server(_common_server: RedisServer) -> RedisServer:
 
 @pytest.fixture
 def own_redis_server() -> Iterator[RedisServer]:
-    """A server to pause and to kill."""
+    """A server to kill."""
     server = RedisServer()
     yield server
-    server.resume()
     server.kill()
 
 
