@@ -66,13 +66,6 @@ def test_it_says_what_bounds_operations(arguments, attempts, wait, in_vain):
     assert in_vain == said["most failed retries of all operations on a service"]
 
 
-def test_a_url_of_a_quota_is_shown_without_its_secrets():
-    """Scheme, host and path, as the user wrote them."""
-    row = run("quota=redis://cache:6379/0").output.splitlines()[1].split()
-    assert ["quota", "redis://cache:6379/0", "the", "command", "line"] == row
-    assert "hunter2" not in run("quota=redis://:hunter2@cache/0").output
-
-
 def test_json_has_the_same():
     """Values as JSON holds them; null for no bound."""
     shown = json.loads(run("--json", "operation_timeout=30").output)

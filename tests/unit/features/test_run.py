@@ -35,7 +35,6 @@ def folder(tmp_path, monkeypatch):
 
 
 SAID = "requests-smithy-retry: "
-NO_SESSION = f"{SAID}this process made no session of requests, so nothing had retries\n"
 
 
 @pytest.fixture
@@ -78,27 +77,15 @@ def test_run_returns_the_status(arguments, status, folder, own_process, capsys):
         run_module.run(["program.py", "exit"])
 
 
-def reported(arguments, capsys):
-    """Run a program in this process, report as at its exit, and return our lines."""
-    assert 0 == run_module.run(arguments)
-    capsys.readouterr()
-    run_module._report(os.getpid(), arguments[0] == "--list")
-    run_module._report(os.getpid() + 1, False)
-    return capsys.readouterr().err.splitlines()
-
-
-def test_the_report_counts_the_adapters_of_this_process(folder, own_process, capsys):
-    """Without a session there is nothing to count; one of another process is none of its business."""
-    assert [NO_SESSION.strip()] == reported(["program.py", "x"], capsys)
-    requests.Session()
-    assert [f"{SAID}1 of 1 adapter had retries"] == reported(["program.py", "x"], capsys)
-
-
 def test_a_dry_run_has_a_line_for_each_kind(folder, monkeypatch, own_process, capsys):
-    """In any order with the other option."""
+    """In any order with the other option; what is of another process is none of its business."""
     monkeypatch.setenv("SMITHY_RETRY_MOUNTED", "none")
     (folder / "left.py").write_text(LEFT)
-    line, listed = reported(["--list", "--mounted", "all", "left.py"], capsys)
+    assert 0 == run_module.run(["--list", "--mounted", "all", "left.py"])
+    capsys.readouterr()
+    for process in (os.getpid(), os.getpid() + 1):
+        run_module._report(process, True)
+    line, listed = capsys.readouterr().err.splitlines()
     assert f"{SAID}2 of 2 adapters would have retries" == line
     assert listed.startswith(f"{SAID}2 x requests's HTTPAdapter with Retry(2), left.py:7: RetryConfig(")
 

@@ -43,27 +43,26 @@ def test_a_value_of_the_wrong_kind_is_named(read, value, expected):
     assert str(caught.value) == f"api.json: at /shapes/t#X: {expected}"
 
 
-def test_mixins_give_traits_and_members():
-    """A shape has its mixins' traits and members, a later one and its own replacing an earlier one's."""
+def test_mixins_give_traits_members_and_references():
+    """A shape has those of its mixins, a later one and its own replacing an earlier one's, but no local ones."""
+    local = {"smithy.api#mixin": {"localTraits": ["x#local", "x#absent"]}, "x#local": 1, "x#a": 1, "x#b": 1}
     ast = ast_of(
         {
-            "t#A": shape(traits={"x#a": 1, "x#b": 1}, members={"m": {"traits": {"x#t": 1}}}),
+            "t#A": shape(traits=local, members={"m": {"traits": {"x#t": 1}}}),
             "t#B": shape("A", traits={"x#b": 2}),
             "t#C": shape("A", "B", traits={"x#c": 3}, members={"n": {}}),
             "t#C$m": {"type": "apply", "traits": {"x#applied": 4}},
+            "t#M": shape(kind="service", operations=[{"target": "t#A"}]),
+            "t#S": shape("M", kind="service", operations=[{"target": "t#B"}]),
         }
     )
     assert ast.lineage("t#C") == ("t#A", "t#B", "t#C")
     assert {key: node.value for key, node in ast.traits("t#C").items()} == {"x#a": 1, "x#b": 2, "x#c": 3}
+    assert list(ast.traits("t#A")) == list(local)
     members = {key: sorted(traits) for key, traits in ast.members("t#C").items()}
     assert members == {"m": ["x#applied", "x#t"], "n": []}
-
-
-def test_local_traits_stay_with_the_mixin():
-    """A mixin's own @mixin trait and those that it calls local are not given on."""
-    traits = {"smithy.api#mixin": {"localTraits": ["x#local", "x#absent"]}, "x#local": 1, "x#given": 2}
-    ast = ast_of({"t#A": shape(traits=traits), "t#B": shape("A")})
-    assert (list(traits), ["x#given"]) == (list(ast.traits("t#A")), list(ast.traits("t#B")))
+    assert [node.target() for node in ast.references("t#S", "operations")] == ["t#A", "t#B"]
+    assert list(ast.references("t#S", "resources")) == []
 
 
 def test_a_circle_of_mixins_is_refused():
@@ -78,14 +77,6 @@ def test_a_mixin_is_followed_once():
     for level in range(30):
         shapes.update({f"t#{level}{side}": shape(f"{level + 1}a", f"{level + 1}b") for side in "ab"})
     assert len(ast_of(shapes).lineage("t#0a")) == 61
-
-
-def test_references_of_mixins_count():
-    """The list of a service is its mixins' and its own."""
-    mixin = shape(kind="service", operations=[{"target": "t#A"}])
-    ast = ast_of({"t#M": mixin, "t#S": shape("M", kind="service", operations=[{"target": "t#B"}])})
-    assert [node.target() for node in ast.references("t#S", "operations")] == ["t#A", "t#B"]
-    assert list(ast.references("t#S", "resources")) == []
 
 
 @pytest.mark.parametrize("target", ["t#Nothing", "t#A$b"])
