@@ -295,7 +295,7 @@ class Table(Program):
     def use(self) -> None:
         with self.table.use("one") as scope:
             tasks.pause()
-            if scope.is_retired or self.table.known("one") not in (None, scope):
+            if scope.is_retired or dict(self.table).get("one") not in (None, scope):
                 self.wrong.append("the scope was given up while it was in use")
 
     def touch(self) -> None:
