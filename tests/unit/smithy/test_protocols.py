@@ -121,7 +121,7 @@ def bodies(location, present, *values):
         (TokenLocation.FORM, "/", {}, b"t=", False),
         (TokenLocation.OPAQUE, "/?t=1", {"t": "1"}, b'{"t": "1"}', False),
     ],
-    ids=lambda value: repr(value)[:40],
+    ids=lambda value: "iterator" if hasattr(value, "__next__") else repr(value)[:40],
 )
 def test_a_token_counts_only_where_it_is_bound(location, url, headers, body, expected):
     """It is there, not blank, as a text at the top of a whole document without a DOCTYPE that is in memory."""
