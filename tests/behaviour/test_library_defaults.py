@@ -63,7 +63,8 @@ def test_a_librarys_default_is_below_code_and_environment(defaults, options, env
     for variable, text in {"AWS_CONFIG_FILE": os.devnull, **environ}.items():
         monkeypatch.setenv(variable, text)
     policy = policy_of(mount(requests.Session(), defaults=RetryConfig(**defaults), **options))
-    assert expected == (name := expected[0], getattr(policy, name), policy.source(name))
+    name = expected[0]
+    assert expected == (name, getattr(policy, name), policy.source(name))
 
 
 def test_a_librarys_defaults_are_shown() -> None:
