@@ -163,6 +163,7 @@ class World:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
+        self.options = dict(plan.options)
         self.found: list[str] = []
         self.server = Server(self.report)
         self.calls = [Call(number, op) for number, op in enumerate(plan.ops)]
@@ -224,7 +225,7 @@ class World:
     # The run.
 
     def adapter(self) -> Adapter:
-        options = dict(self.plan.options)
+        options = dict(self.options)
         if options.get("quota") == "bucket":
             options["quota"] = self.bucket = TokenBucket(2 * BUCKET, initial=BUCKET)
         elif options.get("quota") == "waiting":
@@ -251,7 +252,7 @@ class World:
         for call in self.calls:
             self._spawn(call)
         if self.plan.fork is not None:
-            self._task(self._fork, "fork", None)
+            tasks.spawn(self._fork, "fork")
         try:
             tasks.run()
             self.examine()
@@ -265,17 +266,11 @@ class World:
         where = [call.task.where for call in self.calls if call.task is not None and call.task.where]
         return [f"{what} (interrupted at {', '.join(where)})" for what in self.found] if where else self.found
 
-    def _task(self, function: Any, name: str, call: Call | None) -> Task:
-        task = tasks.spawn(function, name)
-        task.call = call
-        return task
-
     def _spawn(self, call: Call) -> None:
-        task = call.task = self._task(lambda: self._send(call), f"operation {call.number}", call)
-        op = call.op
-        if op.cancel is not None:
-            self._task(lambda: self._cancel(call), f"cancels {call.number}", None)
-        task.leap = op.leap
+        task = call.task = tasks.spawn(lambda: self._send(call), f"operation {call.number}")
+        task.call, task.leap = call, call.op.leap
+        if call.op.cancel is not None:
+            tasks.spawn(lambda: self._cancel(call), f"cancels {call.number}")
 
     def _cancel(self, call: Call) -> None:
         assert call.op.cancel is not None
@@ -410,25 +405,24 @@ class World:
     def _examine_applied(self, call: Call) -> None:
         op = call.op
         may_repeat = op.method in ("GET", "PUT", "DELETE", "HEAD")
-        is_keyed = op.keyed or dict(self.plan.options).get("idempotency_key")
+        is_keyed = op.keyed or self.options.get("idempotency_key")
         if op.vouched is True or (op.vouched is None and (may_repeat or is_keyed)):
             return
         for exchange, (status, _) in zip(call.exchanges[:-1], call.seen, strict=False):
             later = any(other.written for other in call.exchanges[exchange.number :])
-            throttled = any(name == "x-amzn-errortype" for name, _ in exchange.met.headers) and (status or 0) >= 400
             limited = status == 403 and exchange.met.headers
-            is_safe = status in NOT_APPLIED or throttled or limited
+            is_safe = status in NOT_APPLIED or _is_throttled(exchange.met, status) or limited
             if exchange.written and later and not is_safe:
                 self.report(f"applied twice: {op.method} {call.number}, attempt {exchange.number} got {status}")
 
     def _examine_time(self, call: Call) -> None:
-        bounds = [dict(self.plan.options).get("operation_timeout"), call.op.deadline]
+        bounds = [self.options.get("operation_timeout"), call.op.deadline]
         bound = min((bound for bound in bounds if bound is not None), default=None)
         if bound is None or call.ended is None:
             return
         leap = sum(each.op.leap for each in self.calls)
         # No deadline interrupts the program's own function.
-        renewal = RENEWAL if dict(self.plan.options).get("on_unauthorized") else 0.0
+        renewal = RENEWAL if self.options.get("on_unauthorized") else 0.0
         took = call.ended - call.began
         if took > bound + SLACK + leap + renewal:
             self.report(f"late: operation {call.number} took {took:.3f} s of {bound}")
@@ -516,7 +510,7 @@ class World:
         kept: set[int] = set()
         for pool in list(self.made.poolmanager.pools._container.values()):
             kept_there = pool.pool.queue
-            if dict(self.plan.options).get("pool_block") and len(kept_there) != pool.pool.maxsize:
+            if self.options.get("pool_block") and len(kept_there) != pool.pool.maxsize:
                 self.report(f"left: a pool has {len(kept_there)} of {pool.pool.maxsize} places")
             for connection in kept_there:
                 if connection is not None and connection.sock is not None:
@@ -593,10 +587,13 @@ class World:
         row = call.history.attempts[at] if call.history is not None and at < len(call.history.attempts) else None
         if row is not None and row.status is None:
             return 14.0
-        if status == 401 and "on_unauthorized" in dict(self.plan.options):
+        if status == 401 and "on_unauthorized" in self.options:
             return 0.0
-        throttled = any(name == "x-amzn-errortype" for name, _ in met.headers) and (status or 0) >= 400
-        return 5.0 if status in (429, 529, 403) or throttled else 14.0
+        return 5.0 if status in (429, 529, 403) or _is_throttled(met, status) else 14.0
+
+
+def _is_throttled(met: Try, status: int | None) -> bool:
+    return any(name == "x-amzn-errortype" for name, _ in met.headers) and (status or 0) >= 400
 
 
 greenlet_exit = tasks_module.greenlet.GreenletExit
