@@ -80,13 +80,9 @@ def test_functions_with_the_name_of_their_file_stay_functions():
     assert "_HOME.adapter" in loaded_by(program)
 
 
-def test_importing_the_package_loads_little():
-    """No file beside the package's own, and nothing of the standard library."""
+def test_importing_loads_little_and_mounting_what_the_default_mode_needs():
+    """No file beside the package's own; no models, other modes or AWS settings, which few programs need."""
     assert {"_HOME"} == loaded_by("import requests_smithy_retry")
-
-
-def test_mounting_loads_what_the_default_mode_needs():
-    """Modules that few programs need, such as models, the other modes and AWS settings, are not loaded."""
     loaded = loaded_by("from requests_smithy_retry import mount\nmount(requests.Session())")
     assert {"_HOME.adapter", "_HOME.core.machine", "_HOME.core.driver"} <= loaded
     assert set() == loaded & FEW_NEED
