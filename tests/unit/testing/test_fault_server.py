@@ -77,7 +77,7 @@ def test_a_behaviour_of_ones_own():
 
 
 def test_a_script_can_be_replaced_and_reset():
-    """A list is used up, then the default holds; a function sees the request; a reset rewinds and forgets the records."""
+    """A list is used up, then the default holds; a function sees the request; a reset rewinds and forgets records."""
     with FaultServer([Reply(500), Reply(502)], default=Reply(204)) as server:
         assert [500, 502, 204, 204] == [fetch(server)[0] for _ in range(4)]
         server.script([Reply(501)])
