@@ -9,8 +9,9 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .core.steps import Wait
 from .errors import RetryError, StopReason
@@ -142,7 +143,8 @@ def rest_until_permitted(
 SYSTEM_CLOCK = SystemClock()
 
 
-class Deadline(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Deadline:
     """A moment on a clock.
 
     :param at: the moment, in seconds on the clock.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import repeat
 from logging import DEBUG
@@ -266,7 +267,8 @@ class Driver(HTTPAdapter):
         time_limits, observed, _ = self._special(plan, request, call.timeout, call.options)
         # A body in its reader's hands has time of its own; any other one has that of its attempt.
         time_limits = time_limits if call.stream else call.time_limits
-        again = call._replace(
+        again = replace(
+            call,
             config=plan.config,
             request=request,
             stream=True,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from requests import PreparedRequest, Response
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from .foreign import ForeignOperation
 
 
-class Call(NamedTuple):
+@dataclass(eq=False, slots=True)
+class Call:
     """One call of ``send``.
 
     :param config: the policy of its adapter.
@@ -62,7 +64,8 @@ class Call(NamedTuple):
         return None if self.time_limits is None or self.time_limits.deadline is None else self.time_limits.deadline.at
 
 
-class Plan(NamedTuple):
+@dataclass(frozen=True, eq=False, slots=True)
+class Plan:
     """What each call goes by: an adapter's policy, with all that would else be looked up each time.
 
     :param shown: what the adapter shows as the ``Retry`` of urllib3, which may be changed in place; None: nothing yet.
