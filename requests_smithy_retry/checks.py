@@ -49,10 +49,10 @@ def whole_number(lowest: int, *, none: bool = False) -> Parse:
     return parse
 
 
-def number(*, above: float | None = None, unit: str = "seconds", none: bool = False) -> Parse:
+def number(*, above: float | None = None, none: bool = False) -> Parse:
     """Accept a finite int or float of 0 or more (or strictly above ``above``), and None if ``none``."""
     span = "(0 or more)" if above is None else f"above {above:g}"
-    allowed = f"a finite number of {unit} {span}{' or None' if none else ''} is allowed"
+    allowed = f"a finite number of seconds {span}{' or None' if none else ''} is allowed"
 
     def parse(value: Any) -> float | None:
         if value is None and none:
