@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import repeat
 from logging import DEBUG
 from typing import TYPE_CHECKING, Any
 
@@ -58,10 +57,6 @@ class Driver(HTTPAdapter):
     listeners: Any
     retry_config: RetryConfig
     strategy: RetryStrategy
-    _strategy: RetryStrategy
-    _given: bool
-    _make_plan: Callable[[], None]
-    _use: Callable[[Any], None]
     scope_of: Callable[[PreparedRequest], str]
 
     def send(
@@ -365,10 +360,10 @@ class _Operation:
             first = self._outcome()
         elif foreign is None:
             scope.quota.began(self.began)
-        verdicts = tuple(map(partial, plan.on_verdict, repeat(call), repeat(scope)))
+        verdicts = tuple(partial(tell, call, scope) for tell in plan.on_verdict)
         bounds = plan.policy.bounds(call.options, None if call.time_limits is None else call.deadline)
         context = Context(plan.policy, scope.quota, succeeded, call.options, bounds, scope.name, verdicts)
-        remedies = tuple(filter(None, [remedy(call) for remedy in plan.remedies])) if plan.remedies else ()
+        remedies = tuple(filter(None, [remedy(call) for remedy in plan.remedies]))
         return operation(
             context, self.began if first is None else first.started, decider, first, self._gates, remedies, wait
         )
