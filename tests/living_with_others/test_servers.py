@@ -20,6 +20,7 @@ import pytest
 import requests
 
 from tests.faults import Behaviour, FaultServer, RecordedRequest, Reply, Stall
+from tests.unit.features.redis.servers import RedisServer
 
 pytestmark = [pytest.mark.once, pytest.mark.real_time]
 
@@ -36,10 +37,10 @@ def block_with(text: str) -> str:
     return found
 
 
-def run(*command: str, cwd: Path, seconds: float = 600, **environment: str) -> str:
+def run(*command: str, cwd: Path, **environment: str) -> str:
     """Run a Python program in a process of its own, and return its output."""
     whole = [sys.executable, *command]
-    done = subprocess.run(whole, cwd=cwd, env=environ(**environment), capture_output=True, text=True, timeout=seconds)
+    done = subprocess.run(whole, cwd=cwd, env=environ(**environment), capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-2000:]
     said = r"(requests-smithy-retry: (1 of 1 adapter had retries|\d+ operations: .*)\n)*"  # by `run`, at the end
     assert re.fullmatch(said, done.stderr), done.stderr
@@ -167,19 +168,13 @@ assert time.monotonic() - begun < 100
 
 
 TASKS = """
-import pathlib, time
+import os
 import requests
 from celery import Celery
 from celery.exceptions import SoftTimeLimitExceeded
-from requests_smithy_retry import retry_history, retry_options
-from requests_smithy_retry import TokenBucket, mount
+from requests_smithy_retry import mount, retry_history, retry_options
 
-here = pathlib.Path(__file__).parent
-app = Celery("tasks", broker="filesystem://", backend=f"file://{here}/results")
-app.conf.broker_transport_options = {
-    "data_folder_in": f"{here}/queue", "data_folder_out": f"{here}/queue", "control_folder": f"{here}/control",
-    "polling_interval": 0.02,
-}
+app = Celery("tasks", broker=os.environ["BROKER"], backend=os.environ["BROKER"])
 session = mount(requests.Session(), quota=500, backoff=0.01)
 
 @app.task(bind=True, soft_time_limit=20)
@@ -205,60 +200,44 @@ def again(url):
 
 CALLS = """
 import json, sys, worker_tasks
-from celery.exceptions import TimeoutError
 def result(task, path):
-    # The broker of files loses a message that it reads while it is written: no answer is no failure of the task. The
-    # message may be that of a task's own retry, after some requests, so each try has a target of its own.
-    for number in range(3):
-        target = f"{path}?{number}"
-        try:
-            answer = getattr(worker_tasks, task).delay(sys.argv[1] + target).get(timeout=100, interval=0.02)
-        except TimeoutError:
-            continue
-        except Exception as error:
-            answer = type(error).__name__
-        return answer, target
+    try:
+        return getattr(worker_tasks, task).delay(sys.argv[1] + path).get(timeout=100)
+    except Exception as error:
+        return type(error).__name__
 calls = [("fetch", "/once"), ("fetch", "/stall"), ("soft", "/body"), ("again", "/down")]
 print(json.dumps([result(*call) for call in calls]))
 """
 
 
-AGAIN = """
-import subprocess, sys
-while True:  # such a message may also end the worker
-    subprocess.call([sys.executable, *sys.argv[1:]])
-"""
-
-
 class TestCelery:
     @pytest.fixture
-    def worker(self, tmp_path: Path) -> Iterator[Path]:
-        """The folder of a prefork worker that is under way."""
+    def broker(self, tmp_path: Path) -> Iterator[str]:
+        """The broker of a prefork worker that is under way in the folder."""
         pytest.importorskip("celery")
-        for folder in ("results", "queue", "control"):
-            (tmp_path / folder).mkdir()
         (tmp_path / "worker_tasks.py").write_text(TASKS)
+        redis = RedisServer()
         options = "--pool prefork --concurrency 1 --without-gossip --without-mingle --without-heartbeat"
         worker = subprocess.Popen(
-            [sys.executable, "-c", AGAIN, *f"-m celery -A worker_tasks worker {options} --loglevel CRITICAL".split()],
+            [sys.executable, *f"-m celery -A worker_tasks worker {options} --loglevel CRITICAL".split()],
             cwd=tmp_path,
-            env=environ(),
+            env=environ(BROKER=redis.url()),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-
         try:
-            yield tmp_path
+            yield redis.url()
         finally:
             os.killpg(worker.pid, signal.SIGKILL)
             worker.wait()
+            redis.kill()
 
-    def test_in_a_worker(self, worker):
+    def test_in_a_worker(self, broker, tmp_path):
         """In a worker the adapter retries, keeps a deadline and passes the soft limit on; a task's retries multiply."""
         once, always = iter([Reply(503)]), {"/stall": Stall(), "/body": Stall("body"), "/down": Reply(503)}
         with FaultServer(lambda request: always.get(request.path) or next(once, Reply())) as server:
-            answers, targets = zip(*json.loads(run("-c", CALLS, server.url, cwd=worker, seconds=600)), strict=True)
-            paths = [request.path for request in server.requests if request.target in targets]
-        assert ("succeeded at attempt 2", "ReadTimeout", "SoftTimeLimitExceeded", "HTTPError") == answers
-        assert {"/once": 2, "/stall": 1, "/body": 1, "/down": 9} == dict(Counter(paths))
+            answers = json.loads(run("-c", CALLS, server.url, cwd=tmp_path, BROKER=broker))
+            counts = Counter(request.path for request in server.requests)
+        assert ["succeeded at attempt 2", "ReadTimeout", "SoftTimeLimitExceeded", "HTTPError"] == answers
+        assert {"/once": 2, "/stall": 1, "/body": 1, "/down": 9} == counts
