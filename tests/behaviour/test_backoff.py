@@ -99,6 +99,7 @@ def test_a_strategy_that_is_driven_by_hand_counts_as_well() -> None:
     ("options", "expected"),
     [
         ({"operation_timeout": 5}, StopReason.DEADLINE),
+        ({"operation_timeout": 4}, StopReason.DEADLINE),  # the first wait would end at that very moment
         ({"max_attempts": 2}, StopReason.MAX_ATTEMPTS),
         ({"max_wait": 3}, StopReason.WAIT_TOO_LONG),
     ],

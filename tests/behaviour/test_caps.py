@@ -128,19 +128,31 @@ def test_without_a_number_a_service_that_is_down_is_asked_as_often_as_patience_h
     assert (sent, None) == (made, history.max_attempts)
 
 
-@pytest.mark.parametrize(("most", "sent"), [(None, 3), (2, 2), (5, 5)])
-@pytest.mark.parametrize("patience", [5.0, 0.0])
-def test_while_the_service_works_for_others_there_are_three_attempts(most: int, sent: int, patience: float) -> None:
+@pytest.mark.parametrize(
+    ("status", "patience", "most", "sent", "reason"),
+    [
+        (503, 5.0, None, 3, StopReason.MAX_ATTEMPTS),
+        (503, 5.0, 2, 2, StopReason.MAX_ATTEMPTS),
+        (503, 5.0, 5, 5, StopReason.MAX_ATTEMPTS),
+        (503, 0.0, None, 3, StopReason.MAX_ATTEMPTS),
+        (503, 0.0, 2, 2, StopReason.MAX_ATTEMPTS),
+        (503, 0.0, 5, 5, StopReason.MAX_ATTEMPTS),
+        (429, 5.0, None, 5, StopReason.PATIENCE),  # who is throttled may go on while there is patience
+    ],
+)
+def test_while_the_service_works_for_others_there_are_three_attempts(
+    status: int, patience: float, most: int, sent: int, reason: StopReason
+) -> None:
     """An endpoint that is broken is no outage, with patience or without."""
 
     def answer(_: Any) -> int:
         adapter.script.insert(0, 200)
         assert 200 == send(adapter, url="https://api.example.com/well").status_code
-        return 503
+        return status
 
-    adapter = scripted(*[answer] * 20, patience=patience, max_attempts=most)
+    adapter = scripted(*[answer] * 20, patience=patience, max_attempts=most, jitter="none")
     history = retry_history(send(adapter))
-    assert (sent, StopReason.MAX_ATTEMPTS) == (len(history.attempts), history.stop_reason)
+    assert (sent, reason) == (len(history.attempts), history.stop_reason)
 
 
 @pytest.mark.parametrize("options", [{"retry_spec": "2.1"}, {"retry_spec": "2.0"}, {"aws_config": True}])

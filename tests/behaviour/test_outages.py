@@ -23,7 +23,7 @@ from requests_smithy_retry import (
     retry_history,
     retry_options,
 )
-from requests_smithy_retry.testing import FakeClock, FaultServer, Reply, scripted
+from requests_smithy_retry.testing import FakeClock, FaultServer, Reply, ScriptedReply, scripted
 from tests.faults import CutBody, coded_reply
 from tests.support import before_each_sleep, send, session_with
 
@@ -163,6 +163,17 @@ def test_a_post_waits_while_connections_are_refused() -> None:
             send(adapter, "POST", f"http://127.0.0.1:{taken.getsockname()[1]}/", data=b"once")
     history = retry_history(caught.value)
     assert (StopReason.PATIENCE, 5) == (history.stop_reason, len(history.attempts))
+
+
+@pytest.mark.parametrize(("status", "asked"), [(503, [0, 3, 6, 9, 12, 15, 19]), (429, [0, 3, 6, 10, 18])])
+def test_nobody_asks_a_service_before_it_said(status: int, asked: list[float]) -> None:
+    """Its hint holds for who waits for it as well, who would ask much sooner by itself."""
+    adapter = scripted(*[200] * 100, *[ScriptedReply(status, {"Retry-After": "3"})] * 9, jitter="none", patience=20)
+    for _ in range(100):
+        send(adapter)
+        adapter.clock.advance(0.1)
+    attempts = retry_history(send(adapter)).attempts
+    assert asked == pytest.approx([attempt.started - attempts[0].started for attempt in attempts], abs=0.01)
 
 
 def test_a_name_that_never_resolved_is_given_up_after_two_seconds() -> None:
