@@ -203,6 +203,11 @@ class RetryConfig:
         """True if the waits that servers ask for are made; a translated urllib3 ``Retry`` may say that they are not."""
         return self.rules is None or self.rules.heeds_hints
 
+    @property
+    def patience_given(self) -> float | None:
+        """The patience that somebody chose, which bounds the waits that servers ask for, too; None: nobody did."""
+        return self.patience if self.is_given("patience") else None
+
     def effective(self, name: str) -> Any:
         """Return the value of an option that is in force: its own, or that of the published numbers."""
         if name == "quota":

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from requests import Response
     from typing_extensions import Unpack
 
-    from .retry_config import RetryConfig
-
 
 @dataclass(frozen=True, slots=True)
 class OperationOptions:
@@ -66,16 +64,16 @@ class OperationOptions:
     digest: str | None = option(None, types.digest, "of the body of each 2xx, checked once that is whole")
     entries: tuple[_Entry, ...] = field(default=(), repr=False, compare=False)
     """The blocks that these options come from, the innermost last."""
-    can_wait: bool = field(init=False, repr=False, compare=False)
-    """A first attempt that succeeds needs none of these options but the deadline."""
 
-    sees_successes: bool = field(init=False, repr=False, compare=False)
-    """One of its classifiers is asked about responses below 400."""
+    @property
+    def can_wait(self) -> bool:
+        """True if a first attempt that succeeds needs none of these options but the deadline."""
+        return not self.classifiers and self.enabled is None and self.idempotency_key is None
 
-    def __post_init__(self) -> None:
-        can_wait = not self.classifiers and self.enabled is None and self.idempotency_key is None
-        object.__setattr__(self, "can_wait", can_wait)
-        object.__setattr__(self, "sees_successes", any(map(sees_successes, self.classifiers)))
+    @property
+    def sees_successes(self) -> bool:
+        """True if one of its classifiers is asked about responses below 400."""
+        return any(map(sees_successes, self.classifiers))
 
 
 class _Entry:
@@ -170,13 +168,6 @@ class OptionsBlock(ContextDecorator):
 
     def __repr__(self) -> str:
         return f"retry_options({', '.join(f'{name}={value!r}' for name, value in self._changes.items())})"
-
-
-def patience_given(config: RetryConfig, options: OperationOptions | None) -> float | None:
-    """Return the patience that somebody chose, which bounds the waits that servers ask for, too; None: nobody did."""
-    if options is not None and options.patience is not None:
-        return options.patience
-    return config.patience if config.is_given("patience") else None
 
 
 def _changed(outer: OperationOptions, entry: _Entry) -> OperationOptions:

@@ -13,7 +13,7 @@ from ..classifiers.actions import ErrorKind, RetryIndicated, RetryReason
 from ..classifiers.fold import Classification
 from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import Only, RetryClassifier, in_order, sees_successes
-from ..config.retry_options import OperationOptions, patience_given
+from ..config.retry_options import OperationOptions
 from .backoff import ExponentialRetryBackoffStrategy, RetryBackoffStrategy
 from .line import Bounds
 from .port import Feature, hooked
@@ -79,7 +79,7 @@ class Policy:
         """A classifier wants to be asked about responses below 400."""
         self.heeds_hints: bool = config.heeds_hints
         self.most_attempts: int | None = config.most_attempts
-        self.patience_given: float | None = patience_given(config, None)
+        self.patience_given: float | None = config.patience_given
         self._take_previous: tuple[bool, ...] = tuple(map(takes_previous_delay, backoffs))
 
     @classmethod

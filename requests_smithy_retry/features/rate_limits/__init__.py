@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from ...classifiers.actions import NO_ACTION, RetryAction
 from ...classifiers.protocol import RetryClassifier, RetryClassifierPriority
 from ...clock import Clock
-from ...config.retry_options import patience_given
 from ...core.backoff import Jitter
 from ...core.machine import Passed
 from ...core.port import Feature
@@ -184,7 +183,7 @@ class OneCall:
         """Wait for room, unless that would take too long, or the server has asked for a shorter wait, which is over."""
         call, longest = self._call, self._call.config.max_retry_after
         until = inf if call.deadline is None else call.deadline
-        patience = patience_given(call.config, call.options)
+        patience = call.config.patience_given if call.options.patience is None else call.options.patience
         if patience is not None:
             longest, until = min(longest, patience), min(until, began + 2 * patience)
         if call.data.pop(TRIES_SHORTER, False):
