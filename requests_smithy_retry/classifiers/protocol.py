@@ -73,9 +73,6 @@ class RetryClassifierPriority(tuple[int, ...]):
         """Return the priority of :class:`TransientErrorClassifier`, the highest of the defaults."""
         return cls((3, 0))
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}{tuple(self)}"
-
 
 def _path_of(other: object) -> tuple[int, ...]:
     if not isinstance(other, RetryClassifierPriority):
