@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 import requests
@@ -42,36 +41,35 @@ def _without_a_collector() -> Iterator[None]:
     gc.collect()
 
 
-@pytest.mark.parametrize("limit", ["operation_timeout", "operation_attempt_timeout"])
-@pytest.mark.parametrize(
-    "behaviour",
-    [
-        WELL,
-        CutBody(),
-        CutHead(),
-        Reply(429, body=b"x" * 300, framing="chunked"),
-        Reply(503, body=b"x" * 300, framing="close"),
-    ],
-    ids=["well", "cut", "cut head", "kept connection", "closed connection"],
-)
-def test_a_deadline_leaves_nothing_open_whenever_it_passes(behaviour: Behaviour, limit: str) -> None:
-    """The caller keeps the exception, with its traceback; the session is closed, and the collector does not run."""
-    for look in range(1, MOMENTS):
-        clock = Leaping(look)
-        with nothing_left():
-            error = failure_of(behaviour, clock, {limit: 30})
-        if clock.looks_left > 0:
-            break
-        del error
-    else:
-        pytest.fail("the clock was looked at more often than that")
+BEHAVIOURS = {
+    "well": WELL,
+    "cut": CutBody(),
+    "cut head": CutHead(),
+    "kept connection": Reply(429, body=b"x" * 300, framing="chunked"),
+    "closed connection": Reply(503, body=b"x" * 300, framing="close"),
+}
 
 
-def failure_of(behaviour: Behaviour, clock: Leaping, limits: dict[str, Any]) -> requests.RequestException | None:
+def failure_of(behaviour: Behaviour, clock: Leaping, limit: str) -> requests.RequestException | None:
     """The exception, or None for a response."""
-    with FaultServer([behaviour] * 2) as server, session(max_attempts=3, clock=clock, **limits) as made:
+    with FaultServer([behaviour] * 2) as server, session(max_attempts=3, clock=clock, **{limit: 30}) as made:
         try:
             made.get(server.url, timeout=60)
         except requests.RequestException as error:
             return error
     return None
+
+
+@pytest.mark.parametrize("limit", ["operation_timeout", "operation_attempt_timeout"])
+@pytest.mark.parametrize("behaviour", BEHAVIOURS.values(), ids=BEHAVIOURS)
+def test_a_deadline_leaves_nothing_open_whenever_it_passes(behaviour: Behaviour, limit: str) -> None:
+    """The caller keeps the exception, with its traceback; the session is closed, and the collector does not run."""
+    for look in range(1, MOMENTS):
+        clock = Leaping(look)
+        with nothing_left():
+            error = failure_of(behaviour, clock, limit)
+        if clock.looks_left > 0:
+            break
+        del error
+    else:
+        pytest.fail("the clock was looked at more often than that")

@@ -80,14 +80,10 @@ def test_listeners_are_told_in_their_order() -> None:
     """Two listeners hear the same event objects, the first one first."""
     told: list[tuple[str, Any]] = []
 
-    class Named(RetryListener):
-        def __init__(self, name: str) -> None:
-            self.name = name
+    def named(name: str) -> Any:
+        return SimpleNamespace(before_attempt=lambda event: told.append((name, event)))
 
-        def before_attempt(self, event: Any) -> None:
-            told.append((self.name, event))
-
-    send(scripted(200, listeners=[Named("a"), Named("b")]))
+    send(scripted(200, listeners=[named("a"), named("b")]))
     assert ["a", "b"] == [name for name, _ in told]
     assert told[0][1] is told[1][1]
 
