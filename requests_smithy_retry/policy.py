@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -270,10 +271,9 @@ def retry(
         token = acquire_token(strategy, token_scope)
     except RetryError as no:
         refusal = no  # one try is still made, as in the adapter
-    tries = 1
-    if token is not None:
+    else:
         _wait(token, deadline, clock)
-    while True:
+    for tries in itertools.count(1):
         result, directive = _try(policy, block)
         if directive == RetryDirective.TerminateAndSucceed:
             if token is not None:
@@ -291,7 +291,6 @@ def retry(
         except RetryError as no:
             refusal = no
             break
-        tries += 1
     raise RetryFailure(result.value, refusal) if result.error is None else result.error
 
 
