@@ -131,12 +131,8 @@ def test_without_a_number_a_service_that_is_down_is_asked_as_often_as_patience_h
 @pytest.mark.parametrize(
     ("status", "patience", "most", "sent", "reason"),
     [
-        (503, 5.0, None, 3, StopReason.MAX_ATTEMPTS),
-        (503, 5.0, 2, 2, StopReason.MAX_ATTEMPTS),
-        (503, 5.0, 5, 5, StopReason.MAX_ATTEMPTS),
-        (503, 0.0, None, 3, StopReason.MAX_ATTEMPTS),
-        (503, 0.0, 2, 2, StopReason.MAX_ATTEMPTS),
-        (503, 0.0, 5, 5, StopReason.MAX_ATTEMPTS),
+        *[(503, patience, None, 3, StopReason.MAX_ATTEMPTS) for patience in (5.0, 0.0)],
+        *[(503, patience, most, most, StopReason.MAX_ATTEMPTS) for patience in (5.0, 0.0) for most in (2, 5)],
         (429, 5.0, None, 5, StopReason.PATIENCE),  # who is throttled may go on while there is patience
     ],
 )
