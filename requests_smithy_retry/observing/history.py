@@ -12,6 +12,7 @@ from ..classifiers.actions import NoActionIndicated, RetryForbidden, RetryIndica
 from ..classifiers.fold import Vote
 from ..clock import SYSTEM_CLOCK
 from ..errors import StopReason
+from ..interruptions import MAX_CAUSES
 from ..urls import display_scope, scope_of, without_secrets
 
 ATTRIBUTE = "_retry_history"
@@ -19,8 +20,6 @@ STARTED = "_retry_started"
 PIECES = "_retry_pieces"
 MAX_KEPT = 100
 """The most attempts that are kept: the first and the last ones."""
-MAX_CAUSES = 20
-"""The most exceptions, each the cause of the one before, of which a history is looked for."""
 
 
 class AttemptRecord(NamedTuple):
