@@ -281,7 +281,7 @@ class Driver(HTTPAdapter):
         finally:
             this_thread.deadline, this_thread.connecting, this_thread.peer = outer
             if time_limits is not None and not call.stream:
-                time_limits.enforce()
+                this_thread.deadline = time_limits.bound  # the body is read on
             del call, again, held, error  # an error's traceback refers to this frame
 
 

@@ -73,17 +73,13 @@ class TimeLimits:
             bound = earliest(bound, after(self._attempt_timeout, self._clock))
         assert bound is not None  # limits are made where one of the options bounds the time
         self._bound, self._timeout = bound, timeout
-        self.enforce()
+        this_thread.deadline = self.bound
         left = bound.at - self._clock.now()
         if left <= 0:
             this_thread.connecting, self.allowed = True, timeout
             raise requests.exceptions.ConnectTimeout("the deadline had passed before the request was sent")
         self.allowed = allowed = shrunk(timeout, left)
         return allowed
-
-    def enforce(self) -> None:
-        """Put this thread under the bound of the attempt, whose body is read on."""
-        this_thread.deadline = self.bound
 
     @property
     def bound(self) -> Deadline | None:

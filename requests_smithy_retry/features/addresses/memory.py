@@ -11,6 +11,7 @@ There is no lock: every change replaces one entry, and a change that another thr
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ...clock import Clock
@@ -162,7 +163,8 @@ def _shorten(entries: dict[str, Any], most: int) -> None:
         entries.pop(key, None)
 
 
-class Peer(NamedTuple):
+@dataclass(eq=False, slots=True)
+class Peer:
     """The far end of a connection.
 
     :param memory: remembers its failures.

@@ -62,7 +62,7 @@ class AddressOpener(AddressMemory):
             sock = connect.opening = socket.socket(family, socket.SOCK_STREAM, proto)
             connect_socket(sock, at, this_thread.seconds(timeout), connection)
         peer: Any = connect.peer
-        is_probe = self.is_known(origin, peer.address)
+        is_probe = self.faults and self.is_known(origin, peer.address)
         connection.response_class = functools.partial(_ProbeResponse, peer) if is_probe else RESPONSE_CLASS
         return sock
 
