@@ -75,10 +75,14 @@ def test_other_statuses_are_not(reply):
 
 @pytest.mark.parametrize(
     ("status", "options"),
-    [(408, {}), (425, {}), (429, {}), (503, {"allowed_methods": None}), (503, {"allowed_methods": ["post"]})],
+    [
+        *((status, {}) for status in (408, 425, 429)),
+        (Reply(400, {"x-amzn-errortype": "ThrottlingException"}), {}),
+        *((503, {"allowed_methods": methods}) for methods in (None, ["post"])),
+    ],
 )
 def test_a_post_is_retried_where_it_was_not_applied_or_may_be_again(status, options):
-    """408, 425 and 429 say that the request was not acted on; ``allowed_methods`` vouches for any other answer."""
+    """408, 425, 429 and throttling by AWS say that nobody acted on it; ``allowed_methods`` vouches for the rest."""
     assert 200 == send(scripted(status, 200, **options), "POST", data="a").status_code
 
 
