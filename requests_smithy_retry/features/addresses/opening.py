@@ -6,10 +6,11 @@ import functools
 import itertools
 import socket
 import sys
+from types import ModuleType
 from typing import Any
 
 import urllib3.exceptions as uex
-from urllib3.connection import HTTPConnection
+from urllib3 import connection as connections
 from urllib3.util import connection as urllib3_connection
 
 from ...interruptions import is_interruption
@@ -21,7 +22,10 @@ from .racing import Candidate, How, Race, connect_socket
 from .resolving import Found, not_connected, resolve
 from .socks import open_otherwise
 
-_create_connection = urllib3_connection.create_connection
+
+def is_own(function: object, module: ModuleType) -> bool:
+    """Return True if a function is the module's own, whenever a program may have put another one in its place."""
+    return getattr(function, "__globals__", None) is vars(module)
 
 
 class AddressOpener(AddressMemory):
@@ -29,7 +33,7 @@ class AddressOpener(AddressMemory):
 
     def open(self, connection: Any, connect: Connect) -> Any:
         opener = type(connection)._new_conn
-        if opener is not HTTPConnection._new_conn or urllib3_connection.create_connection is not _create_connection:
+        if not (is_own(opener, connections) and is_own(urllib3_connection.create_connection, urllib3_connection)):
             # A SOCKS proxy, or a patched way to connect: it gets one timeout, not one per address.
             connect.opening = open_otherwise(connection, opener)
             return connect.opening

@@ -263,6 +263,36 @@ def test_somebody_elses_way_to_connect_is_used(monkeypatch: pytest.MonkeyPatch, 
     assert [("name.test", 80)] * 2 == asked
 
 
+PATCHED = """
+import functools, sys, urllib3.connection, urllib3.util.connection
+
+holder = {"create_connection": urllib3.util.connection, "_new_conn": urllib3.connection.HTTPConnection}[sys.argv[1]]
+real, called = getattr(holder, sys.argv[1]), []
+
+@functools.wraps(real)
+def own(*arguments, **named):
+    called.append(sys.argv[1])
+    return real(*arguments, **named)
+
+setattr(holder, sys.argv[1], own)
+
+import requests
+from requests_smithy_retry import mount
+from requests_smithy_retry.testing import FaultServer, Reply
+
+with FaultServer([Reply(200)]) as server:
+    mount(requests.Session()).get(server.url)
+print(*called)
+"""
+
+
+@pytest.mark.parametrize("name", ["create_connection", "_new_conn"])
+def test_what_was_patched_before_the_library_was_imported_is_used(name: str) -> None:
+    """A program's function in the place of urllib3's is called, even one that bears all of its names."""
+    done = subprocess.run([sys.executable, "-c", PATCHED, name], capture_output=True, text=True, timeout=60, check=True)
+    assert name == done.stdout.strip()
+
+
 UNRESOLVABLE: dict[str, list[Any]] = {
     "error": [OSError("no resolver")],
     "gaierror": [socket.gaierror(-2, "Name or service not known")],
