@@ -400,11 +400,13 @@ def sent(adapter: Any) -> int:
     return len(adapter.sent) - before
 
 
-def test_its_operations_share_the_default_quota() -> None:
-    """When retries do not help, there are soon hardly any: one after the other sends about one request."""
-    adapter = scripted(*[503] * 100, max_retries=Retry(5, **IN_AN_OUTAGE))
+@pytest.mark.parametrize("patience", [5, 1000])
+@pytest.mark.parametrize("total", [0, 1, 2, 5])
+def test_its_operations_share_the_default_quota(total, patience) -> None:
+    """None sends more than it counts; when retries do not help, there are soon hardly any, however patient it is."""
+    adapter = scripted(*[503] * 100, max_retries=Retry(total, **IN_AN_OUTAGE), patience=patience)
     counts = [sent(adapter) for _ in range(20)]
-    assert counts[0] <= 6
+    assert max(counts) <= total + 1
     assert [1] * 10 == counts[10:]
 
 
