@@ -131,7 +131,7 @@ class Permits(Feature):
     def received(self, driver: Driver, call: Call, request: PreparedRequest, response: Response, scope: Scope) -> None:
         """Count a success, before it is known whether its body is whole."""
         if response.status_code < 400:
-            self.strategy.limiter_of(scope).record_response(False)
+            self.strategy.limiter_of(scope).record_success()
             call.data[NAME] = True
 
     def on_verdict(self, call: Call, scope: Scope, outcome: Outcome, verdict: Classification) -> None:

@@ -296,6 +296,10 @@ class ClientRateLimiter(FreshCopies):
             self._record(self.clock.now(), throttled)
             self._wake_all()
 
+    def record_success(self) -> None:
+        """Record a success, as ``record_response(False)`` does."""
+        self.record_response(False)
+
     def _record(self, now: float, throttled: bool) -> None:
         measured = self._clocker.record(now)
         settings = self.settings

@@ -82,6 +82,14 @@ class FakeClock(_Skipping):
                 raise ValueError(f"{name}={value!r}: a finite number of seconds is allowed")
         self._now, self._wall = float(now), float(wall)
 
+    def set_wall(self, seconds: float) -> None:
+        """Set the wall clock, forward or back, as an operator may.
+
+        :param seconds: since the epoch.
+        """
+        with self._lock:
+            self._wall = float(seconds)
+
     def __reduce__(self) -> tuple[type[FakeClock], tuple[float, float]]:
         # A copy starts at the same time, with no sleeps and with a lock of its own.
         return type(self), (self.now(), self.wall())

@@ -37,6 +37,13 @@ def test_a_start_that_is_no_time_is_refused(start):
         FakeClock(**start)
 
 
+def test_the_wall_clock_can_be_set_back():
+    """Setting the wall clock leaves the monotonic one alone."""
+    clock = FakeClock(5, wall=100)
+    clock.set_wall(40)
+    assert (5, 40) == (clock.now(), clock.wall())
+
+
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda clock: pickle.loads(pickle.dumps(clock))])
 def test_a_copy_starts_at_the_same_time_without_sleeps(duplicate):
     """A copied clock tells the same time and goes on by itself."""
