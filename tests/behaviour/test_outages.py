@@ -165,6 +165,16 @@ def test_a_post_waits_while_connections_are_refused() -> None:
     assert (StopReason.PATIENCE, 5) == (history.stop_reason, len(history.attempts))
 
 
+def test_a_client_with_hardly_any_calls_makes_its_last_retry_late() -> None:
+    """Few others would find the service back for it; the history says that patience made the wait so long."""
+    adapter = scripted(*[200] * 5, *[503] * 9, jitter="none")
+    for _ in range(5):
+        adapter.clock.advance(60)
+        send(adapter)
+    delays = [(each.delay, each.delay_source) for each in retry_history(send(adapter)).attempts]
+    assert [(0.0, "backoff"), (0.05, "backoff"), (3.0, "patience")] == delays
+
+
 @pytest.mark.parametrize(("status", "asked"), [(503, [0, 3, 6, 9, 12, 15, 19]), (429, [0, 3, 6, 10, 18])])
 def test_nobody_asks_a_service_before_it_said(status: int, asked: list[float]) -> None:
     """Its hint holds for who waits for it as well, who would ask much sooner by itself."""
