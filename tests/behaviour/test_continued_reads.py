@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import random
+from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -33,6 +34,23 @@ def test_a_read_is_short_only_at_the_end(size: int, framing: str) -> None:
         assert 3 == len(server.requests)
     assert body == b"".join(blocks)
     assert [size] * (len(blocks) - 1) == [len(block) for block in blocks[:-1]]
+
+
+WAYS: dict[str, Callable[[Any], bytes]] = {
+    "content": lambda response: response.content,
+    "iter_content": lambda response: b"".join(response.iter_content(10)),
+    "stream": lambda response: b"".join(response.raw.stream(10)),
+    "lines": lambda response: b"".join(response.raw),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("coding", ["gzip, chunked", "identity, chunked", "Chunked"])
+def test_chunks_behind_another_transfer_coding_are_read(coding: str, way: str) -> None:
+    """``http.client`` does not know them, urllib3 does; such a body was empty, without an error, or never ended."""
+    reply = Reply(200, {"ETag": TAG, "Transfer-Encoding": coding}, b"5\r\na\nb\nc\r\n2\r\nde\r\n0\r\n\r\n")
+    with FaultServer([reply]) as server, session() as made:
+        assert b"a\nb\ncde" == WAYS[way](made.get(server.url, stream=way != "content", timeout=10))
 
 
 @pytest.mark.parametrize("framing", ["length", "chunked"])

@@ -289,7 +289,8 @@ def watch(response: Response, heard: Heard | None = None) -> WatchedBody | None:
     raw: Any = response.raw
     below = getattr(raw, "_fp", None)
     is_ours = raw.__class__ is urllib3.HTTPResponse and below is not None
-    if not is_ours or (raw.chunked and not isinstance(below, http.client.HTTPResponse)):
+    # Of chunks behind another transfer coding (``gzip, chunked``) urllib3 alone knows.
+    if not is_ours or (raw.chunked and not (isinstance(below, http.client.HTTPResponse) and below.chunked)):
         return None
     body = raw._fp = WatchedBody(raw)
     body.heard = heard
