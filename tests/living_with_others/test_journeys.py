@@ -96,9 +96,20 @@ def test_a_nightly_job_gets_every_file_into_pandas(capsys: pytest.CaptureFixture
 def test_a_nightly_job_has_a_second_round(capsys: pytest.CaptureFixture[str]) -> None:
     """A file that three attempts did not get comes then; one that is empty or not there is told of, by its reason."""
     asked: Counter[str] = Counter()
+    changed, since = threading.Condition(), 0
 
     def answer(request: RecordedRequest) -> Behaviour:
-        asked[request.path] += 1
+        nonlocal since
+        with changed:
+            asked[request.path] += 1
+            others = asked.total() - asked["/5.csv"]
+            changed.notify_all()
+            if request.path == "/5.csv" and asked[request.path] <= 3:
+                # Of sixteen requests of seven threads, one begins and ends meanwhile: the attempt counts.
+                since = others
+                assert changed.wait_for(lambda: asked.total() - asked["/5.csv"] >= since + 16, timeout=20)
+            elif others >= since + 20:  # enough are left for the next attempt
+                assert changed.wait_for(lambda: others < since + 20 or asked["/5.csv"] >= 3, timeout=20)
         if request.path in ("/3.csv", "/7.csv"):
             return Reply(404) if request.path == "/3.csv" else Reply()
         return Reply(503) if request.path == "/5.csv" and asked[request.path] <= 3 else Reply(body=CSV)
@@ -135,7 +146,7 @@ def test_a_nightly_job_ends_at_ctrl_c(tmp_path: Path) -> None:
         command = [sys.executable, "job.py"]
         pipe = subprocess.PIPE
         with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=pipe, stderr=pipe, text=True) as job:
-            while len(server.requests) < 8:
+            while len(server.requests) < 8 and job.poll() is None:
                 time.sleep(0.05)
             job.send_signal(signal.SIGINT)
             began = time.monotonic()
