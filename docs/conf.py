@@ -39,7 +39,7 @@ nitpick_ignore_regex = [
         r"py:class",
         (
             r"(requests_smithy_retry\.[a-z0-9_.]+\.)?"
-            r"(AddressMemory|Feature|Opener|OperationKeywords|Peer|Predicate|Progress|RedisClient|Sender|_Entry)"
+            r"(AddressMemory|Driver|Feature|Opener|OperationKeywords|Peer|Predicate|Progress|RedisClient|_Entry)"
         ),
     ),
 ]

@@ -126,7 +126,13 @@ class Driver(HTTPAdapter):
 
     def _first_request(self, plan: Plan, call: Call, scope: Scope) -> PreparedRequest | None:
         """Return the request for the first attempt; None: the machine has to be asked before it is sent."""
-        is_simple = plan.begins_at_once and call.options.can_wait and call.request.body.__class__ in SIMPLE_BODIES
+        deadline = call.options.deadline
+        is_simple = (
+            plan.begins_at_once
+            and call.options.can_wait
+            and call.request.body.__class__ in SIMPLE_BODIES
+            and (deadline is None or deadline.left() > 0)
+        )
         for find in plan.gates if is_simple else ():
             gate = find(call, scope)
             if gate is not None and not gate.is_open(self.clock.now()):
@@ -196,7 +202,9 @@ class Driver(HTTPAdapter):
 
         :param held: has the first attempt, if that was made.
         """
-        with plan.scopes.use(scope.name) as scope:
+        # There may be room by now for one that had to share the last one.
+        name = self.scope_of(call.request) if scope.name == OVERFLOW else scope.name
+        with plan.scopes.use(name) as scope:
             running = _Operation(self, plan, call, scope, held)
             outer = this_thread.tried
             try:

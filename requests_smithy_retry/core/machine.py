@@ -38,6 +38,7 @@ from .steps import (
 )
 
 NOT_FOUND = 404
+TOO_LATE = "the deadline had passed before the request was sent"
 
 
 SUCCEEDED = Stop(StopReason.SUCCESS, StopReason.SUCCESS.value)
@@ -119,6 +120,8 @@ def operation(
     """
     progress, before, number, headers = Progress(began), Before(wait), 0, None
     decision: Again | Stop
+    if first is None and context.forbids(0.0, began):
+        return Stop(StopReason.DEADLINE, TOO_LATE)
     if wait:
         yield Pause(wait)
     while True:
@@ -216,7 +219,7 @@ def _decide_retry(
         exceeded = StopReason.MAX_ATTEMPTS.value
     if exceeded is not None:
         return Stop(StopReason.MAX_ATTEMPTS, exceeded, verdict)
-    delay = policy.delay(reason, outcome, options, retry, progress.backoff)
+    delay = yield Ask(policy.delay, (reason, outcome, options, retry, progress.backoff))
     if isinstance(delay, TooLong):
         return _too_long(delay.hint, delay.why, outcome, verdict)
     if delay.asked is not None and outcome.ended + delay.seconds > progress.began + delay.longest:

@@ -12,7 +12,7 @@ from itertools import count, islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ..clock import SYSTEM_CLOCK, Clock
-from ..errors import QUIET_ENDINGS, StopReason
+from ..errors import StopReason
 from ..forksafe import forgets_with_all, renew_lock_after_fork
 from ..observing.history import RetryHistory
 from ..observing.summary import RetrySummary, add_up
@@ -76,7 +76,7 @@ class Tally:
             retries = each.number - 1
             waited += each.delay + each.permit_wait + each.gate_wait + each.line_wait
         is_saved = retries > 0 and history.stop_reason is StopReason.SUCCESS
-        counted = 1, retries > 0, retries, is_saved, history.stop_reason not in QUIET_ENDINGS, waited
+        counted = 1, retries > 0, retries, is_saved, history.gave_up, waited
         self._others = tuple(map(sum, zip(self._others, counted, strict=True)))
 
     def read(self) -> RetrySummary:
@@ -150,7 +150,7 @@ class Scopes:
     def renew_lock(self) -> None:
         """Make the lock anew, after a fork: no thread that uses a scope is in the child."""
         self._lock = threading.Lock()
-        for scope in self._scopes.values():
+        for scope in self._kept():
             scope.users.clear()
 
     def get(self, name: str | None) -> Scope:
@@ -183,8 +183,7 @@ class Scopes:
     def tallies(self) -> Iterator[tuple[str | None, RetrySummary]]:
         """Yield what was counted, by scope; None: scopes that are no longer kept."""
         with self._lock:
-            kept = [scope for scope in (*self._scopes.values(), self._overflow) if scope is not None]
-            found = [(scope.name, scope.tally.read()) for scope in kept]
+            found = [(scope.name, scope.tally.read()) for scope in self._kept()]
         yield from [*found, (None, self._evicted)]
 
     def __len__(self) -> int:
@@ -192,9 +191,14 @@ class Scopes:
 
     def forget(self) -> None:
         """Have every scope begin anew."""
-        now, self._evicted = self._clock.now(), RetrySummary()
-        for _, scope in self:
+        with self._lock:
+            kept, self._evicted = self._kept(), RetrySummary()
+        now = self._clock.now()
+        for scope in kept:
             scope.forget(now)
+
+    def _kept(self) -> tuple[Scope, ...]:
+        return (*self._scopes.values(), *filter(None, (self._overflow,)))
 
     def _get(self, name: str | None) -> Scope:
         now, scope = self._clock.now(), self._scopes.get(name)

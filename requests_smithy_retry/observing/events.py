@@ -15,7 +15,7 @@ from ..checks import most_attempts
 from ..classifiers.actions import ErrorKind, RetryIndicated
 from ..classifiers.fold import Classification
 from ..config.parsers import EVENTS
-from ..errors import QUIET_ENDINGS, StopReason, safe_error
+from ..errors import StopReason, safe_error
 from ..urls import safe_url
 from ..wire.state import this_thread
 from .history import AttemptRecord, RetryHistory
@@ -300,7 +300,7 @@ class ObservedOperation:
         """Emit ``gave_up`` or ``succeeded``, if either applies."""
         listeners = self.adapter.listeners
         number = history.attempts[-1].number if history.attempts else 0
-        if history.stop_reason not in QUIET_ENDINGS:
+        if history.gave_up:
             listeners.gave_up(GaveUp(self, number, history))
         elif history.stop_reason is StopReason.SUCCESS and number > 1:
             listeners.succeeded(Succeeded(self, number, history))

@@ -11,7 +11,7 @@ from ..checks import most_attempts
 from ..classifiers.actions import NoActionIndicated, RetryForbidden, RetryIndicated
 from ..classifiers.fold import Vote
 from ..clock import SYSTEM_CLOCK
-from ..errors import StopReason
+from ..errors import QUIET_ENDINGS, StopReason
 from ..interruptions import MAX_CAUSES
 from ..urls import display_scope, scope_of, without_secrets
 
@@ -105,6 +105,13 @@ class RetryHistory(NamedTuple):
     deleted_by: int | None = None
     line_wait: float = 0.0
     retry_after: float | None = None
+
+    @property
+    def gave_up(self) -> bool:
+        """A retry was wanted, and could not be made or did not help. False where a deadline had passed at the start."""
+        return self.stop_reason not in QUIET_ENDINGS and (
+            self.stop_reason is not StopReason.DEADLINE or bool(self.attempts)
+        )
 
     @property
     def sentence(self) -> str:

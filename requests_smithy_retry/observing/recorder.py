@@ -15,7 +15,7 @@ from ..classifiers.outcome import Outcome
 from ..classifiers.resend import may_be_applied
 from ..clock import Clock
 from ..core.steps import Again, Before, Stop
-from ..errors import QUIET_ENDINGS, StopReason, without_text_of
+from ..errors import StopReason, without_text_of
 from .events import ObservedOperation
 from .history import MAX_KEPT, AttemptRecord, RetryHistory
 from .log import log_attempt, log_end, log_retry, log_waiting, logger
@@ -145,10 +145,10 @@ class Recorder:
         is_ours = error is None or stop.reason is StopReason.BODY_NOT_REPLAYABLE
         why = stop.why if is_ours else without_text_of(error, stop.why)
         history = RetryHistory(self.scope, attempts, stop.reason, why, most, deleted_by, waited, retry_after)
-        is_quiet, number = stop.reason in QUIET_ENDINGS, 0
-        if not is_quiet:
+        number = 0
+        if history.gave_up:
             number = gave_up(is_outage=bool(waited) or stop.reason in OUTAGES)
-        if not is_quiet or deleted_by is not None:
+        if history.gave_up or deleted_by is not None:
             log_end(self.request, history, number)
         if self.observed is not None:
             self.observed.ended(history)

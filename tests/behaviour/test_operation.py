@@ -15,6 +15,7 @@ from requests_smithy_retry import (
     RetryAction,
     RetryAdapter,
     RetryError,
+    RetryListener,
     StandardRetryStrategy,
     StopReason,
     classifier,
@@ -42,18 +43,28 @@ def test_a_first_wait_past_the_deadline_is_not_made(wait: float, time: float) ->
     assert retry_history(response).stop_reason is StopReason.DEADLINE
 
 
-def test_a_deadline_that_passed_before_the_first_attempt_is_judged_as_any_failure() -> None:
-    """If there is nothing to wait for, the strategy and its classifiers judge, as after any failure."""
+@pytest.mark.parametrize("data", [None, "body"])
+@pytest.mark.parametrize("kind", [StandardRetryStrategy, Guide])
+def test_where_the_deadline_had_passed_nothing_is_sent_or_given_up(kind: type, data: Any) -> None:
+    """No attempt is made, told of or counted, and the operation is not one whose retries did not help."""
+    told: list[str] = []
+
+    class Told(RetryListener):
+        def before_attempt(self, event: Any) -> None:
+            told.append("attempt")
+
+        def gave_up(self, event: Any) -> None:
+            told.append("gave up")
+
     clock = FakeClock()
-    adapter = scripted(clock=clock)
+    adapter = scripted(clock=clock, strategy=kind(), listeners=[Told()])
     with retry_options(deadline=1, clock=clock):
         clock.advance(2)
-        with pytest.raises(requests.exceptions.ConnectTimeout) as caught:
-            send(adapter)
-    assert adapter.sent == []
+        with pytest.raises(requests.exceptions.ConnectTimeout, match="not sent: the deadline had passed") as caught:
+            send(adapter, data=data)
     history = retry_history(caught.value)
-    assert history.stop_reason is StopReason.DEADLINE
-    assert history.attempts[0].votes != ()
+    assert ([], (), StopReason.DEADLINE, []) == (adapter.sent, history.attempts, history.stop_reason, told)
+    assert "nothing was sent: the deadline had passed before the request was sent" == history.sentence
 
 
 @pytest.mark.parametrize("kind", [StandardRetryStrategy, Guide])

@@ -18,7 +18,7 @@ from requests_smithy_retry.core.scope import FORGET_AFTER, MOST_EXAMINED, MOST_S
 from requests_smithy_retry.smithy.buckets import PricedQuota
 from requests_smithy_retry.testing import FakeClock
 from requests_smithy_retry.urls import display_scope, scope_of
-from tests.support import scripted, send
+from tests.support import Reply, scripted, send
 
 
 class Spare:
@@ -282,3 +282,22 @@ def test_the_scope_that_newcomers_share_is_counted_while_it_is_there() -> None:
     for name in ("a", "b", "c"):
         next(table.get(name).tally.at_once)
     assert [("a", 1), (OVERFLOW, 2), (None, 0)] == [(name, each.operations) for name, each in table.tallies()]
+
+
+def test_no_ordinary_scope_has_the_name_of_the_shared_one() -> None:
+    """Where there is room by the time that a request fails, it goes on in a scope of its own."""
+    adapter = scripted(200, lambda _: setattr(table, "_limit", 9) or Reply(503), 200)
+    table = adapter.plan.scopes
+    table._limit = 1
+    with table.use(scope_of("https://a.example")):
+        send(adapter, url="https://a.example")
+        send(adapter, url="https://b.example")
+    assert ["https://a.example:443", "https://b.example:443"] == names(table)
+
+
+def test_the_shared_scope_begins_anew_with_the_others() -> None:
+    """A full table's newcomers have a full quota again, too."""
+    table = scopes(1)
+    shared: Any = [table.get(name).quota for name in ("a", "b")]
+    table.forget()
+    assert [1, 1] == [len(quota.forgot) for quota in shared]

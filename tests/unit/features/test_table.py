@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -124,7 +125,7 @@ def test_features_are_told_of_responses_that_may_concern_them(hears, headers, op
     told: list[Any] = []
     with FaultServer([Reply(200, headers)]) as server, requests.Session() as client:
         adapter = mount(client).get_adapter(server.url)
-        adapter.plan = adapter.plan._replace(received=(lambda *of: told.append(of),), hears=hears)
+        adapter.plan = replace(adapter.plan, received=(lambda *of: told.append(of),), hears=hears)
         adapter.plan.scopes.get(adapter.scope_of(requests.Request("GET", server.url).prepare())).parts.update(kept)
         with retry_options(**options) if options else nullcontext():
             client.get(server.url)
