@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -273,7 +272,9 @@ def retry(
         refusal = no  # one try is still made, as in the adapter
     else:
         _wait(token, deadline, clock)
-    for tries in itertools.count(1):
+    tries = 0
+    while True:
+        tries += 1
         result, directive = _try(policy, block)
         if directive == RetryDirective.TerminateAndSucceed:
             if token is not None:

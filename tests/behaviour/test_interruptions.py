@@ -225,8 +225,8 @@ def test_an_interruption_while_connecting_is_not_taken_for_an_address_that_fails
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
     monkeypatch.setattr(socket.socket, "connect", connect)
-    # A KeyError comes of Thread.start itself, if the signal comes within it, once the thread has begun.
-    expected = pytest.raises((OSError, requests.ConnectionError, KeyError))
+    # A KeyError or RuntimeError comes of Thread.start itself, if the signal comes within it, once the thread has begun.
+    expected = pytest.raises((OSError, requests.ConnectionError, KeyError, RuntimeError))
     with session(**options) as client, expected as caught:
         client.get("http://name.test/")
     assert ([1] if failing == "getaddrinfo" else [1, 2]) == resolved
@@ -246,6 +246,26 @@ def test_an_interrupted_timeout_of_connecting_is_final(
         history = retry_history(caught.value)
         assert history is not None
         assert 1 == len(history.attempts)
+
+
+def test_an_interruption_within_the_start_of_a_thread_is_not_taken_for_none_that_can_be_had(
+    handled: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lock of ``Thread.start`` cannot be released then, which is a RuntimeError: no name is looked up in place."""
+    handled(raising(OSError))
+    asked = []
+
+    def start(_: threading.Thread) -> None:
+        try:
+            interrupt()
+        finally:
+            threading.Lock().release()
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_: asked.append(1))
+    with session(operation_timeout=60) as client, pytest.raises(RuntimeError):
+        client.get("http://name.test/")
+    assert [] == asked
 
 
 class Late(requests.Response):

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import urllib3.exceptions as uex
 
 from ...forksafe import renew_lock_after_fork
+from ...interruptions import is_interruption
 from ...wire.state import this_thread
 
 MOST_LOOKUPS = 8
@@ -125,7 +126,9 @@ class Lookups:
         )
         try:
             thread.start()
-        except RuntimeError:
+        except RuntimeError as error:
+            if is_interruption(error):
+                raise  # it came while the thread's lock was taken, which could not be released then
             # No thread can be had: the interpreter exits, or the machine has no more of them.
             self._ask(question, lookup)
 
