@@ -106,8 +106,8 @@ class _ProbeResponse(RESPONSE_CLASS):  # type: ignore[misc, valid-type]
     """A response from an address that failed lately: a status below 500 clears it."""
 
     def __init__(self, peer: Peer, sock: Any, *others: Any, **named: Any) -> None:
+        self._peer = peer  # first: an interruption after the socket changed hands would leave it open
         super().__init__(sock, *others, **named)
-        self._peer = peer
 
     def begin(self) -> None:
         super().begin()
