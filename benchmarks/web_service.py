@@ -12,6 +12,7 @@ for a worker and for a thread are in them. Three ways are measured at a time, in
 from __future__ import annotations
 
 import http.client
+import importlib.util
 import logging
 import math
 import multiprocessing
@@ -177,7 +178,11 @@ def measure(way: str, fault: str, scale: float) -> dict[str, Any]:
 
 def main() -> int:
     """Measure, print a table, and keep the figures."""
-    options = command.parser(__doc__, "outages of two seconds, once").parse_args()
+    parser = command.parser(__doc__, "outages of two seconds, once")
+    options = parser.parse_args()
+    missing = [name for name in ("gunicorn", "stamina") if importlib.util.find_spec(name) is None]
+    if missing:
+        parser.error(f"{' and '.join(missing)}: python -m pip install -r benchmarks/requirements.txt")
     command.forget_settings()
     cases = [(way, fault, 0.2 if options.quick else 1.0) for fault in FAULTS for way in WAYS]
     with multiprocessing.get_context("spawn").Pool(3, maxtasksperchild=1) as pool:
