@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from requests import PreparedRequest, Response
 
 
-LONGEST = 1e15
+LONGEST_FLOOR = 1e15
 """The longest floor for a delay, in seconds; a larger number could overflow."""
 
 Fault = Literal["client", "server"] | None
@@ -52,7 +52,7 @@ def floor_of(error: object) -> float | None:
         if isinstance(after, bool) or not isinstance(after, Number):
             return None
         seconds: Any = after
-        return float(min(seconds, LONGEST)) if 0 <= seconds < float("inf") else None
+        return float(min(seconds, LONGEST_FLOOR)) if 0 <= seconds < float("inf") else None
     except (TypeError, ValueError, ArithmeticError):  # a complex number, a word, a Decimal NaN
         return None
 

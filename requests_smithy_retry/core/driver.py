@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from ..classifiers.fold import Classification
 
-TOO_LONG = Refused(
+BODY_TOO_LONG = Refused(
     StopReason.QUOTA_EXCEEDED, 0.0, "the response of {service} is too long to be let go, so it cannot wait"
 )
 
@@ -101,7 +101,7 @@ class Driver(HTTPAdapter):
     def _special(
         self, plan: Plan, request: PreparedRequest, timeout: Any, options: OperationOptions
     ) -> tuple[TimeLimits | None, ObservedOperation | None, Any]:
-        """Return the bounds of time of a call that begins now, the call as listeners see it, and its time-out."""
+        """Return the time limits of a call that begins now, the call as listeners see it, and its time-out."""
         config, time_limits, observed = plan.config, None, None
         if (config.operation_timeout, config.operation_attempt_timeout, options.deadline) != (None, None, None):
             time_limits = TimeLimits(config, options, self.clock)
@@ -133,7 +133,7 @@ class Driver(HTTPAdapter):
             and call.request.body.__class__ in SIMPLE_BODIES
             and (deadline is None or deadline.left() > 0)
         )
-        for find in plan.gates if is_simple else ():
+        for find in plan.gate_finders if is_simple else ():
             gate = find(call, scope)
             if gate is not None and not gate.is_open(self.clock.now()):
                 return None
@@ -368,20 +368,20 @@ class _Operation:
             first = self._outcome()
         elif foreign is None:
             scope.quota.began(self.began)
-        verdicts = tuple(partial(tell, call, scope) for tell in plan.on_verdict)
+        verdict_listeners = tuple(partial(tell, call, scope) for tell in plan.on_verdict)
         bounds = plan.policy.bounds(call.options, None if call.time_limits is None else call.deadline)
-        context = Context(plan.policy, scope.quota, succeeded, call.options, bounds, scope.name, verdicts)
+        context = Context(plan.policy, scope.quota, succeeded, call.options, bounds, scope.name, verdict_listeners)
         remedies = tuple(filter(None, [remedy(call) for remedy in plan.remedies]))
         return operation(
-            context, self.began if first is None else first.started, decider, first, self._gates, remedies, wait
+            context, self.began if first is None else first.started, decider, first, self._find_gates, remedies, wait
         )
 
-    def _gates(self) -> Iterator[Gate]:
+    def _find_gates(self) -> Iterator[Gate]:
         """Look for what holds back the next attempt: what was heard meanwhile may have closed a gate."""
         own = None if self.foreign is None else self.foreign.gate(self.call.deadline, self.waits)
         if own is not None:
             yield own
-        for find in self.plan.gates:
+        for find in self.plan.gate_finders:
             gate = find(self.call, self.scope)
             if gate is not None:
                 yield gate
@@ -462,7 +462,7 @@ class _Operation:
         if verdict is not None:
             assert self.outcome is not None
             if not self.held.release(reusable=verdict.is_throttling):
-                return TOO_LONG
+                return BODY_TOO_LONG
             self.recorder.begin_waiting(self.outcome, self.before, verdict)
         self.waits.what = "a rate limit" if verdict is None else "the failing service"
         return wait_in(place, self.waits)

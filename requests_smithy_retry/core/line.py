@@ -425,25 +425,25 @@ class Line:
             if now < waiter.earliest or (deadline is not None and deadline - now < needs):
                 continue
             self._credit -= 1
-            self._release(waiter, now, waiter.progress, "another request succeeded")
+            self._release_waiter(waiter, now, waiter.progress, "another request succeeded")
             if self._credit < 1:
                 return
 
-    def release_all(self, now: float) -> None:
+    def release_all_waiters(self, now: float) -> None:
         """Let every waiter go: what kept them is forgotten."""
         for waiter in tuple(self.waiters):
-            self._release(waiter, now, waiter.progress, "what was known of the service was forgotten")
+            self._release_waiter(waiter, now, waiter.progress, "what was known of the service was forgotten")
 
     def _ask(self, waiter: Waiter, now: float) -> Go:
         assert self._gap is not None
         # New processes do not know how often they ask, and there may be a thousand of them.
         self._gap = min(2 * self._gap, max(LONGEST_GAP, self._base)) if self.successes else 3 * self._gap
         progress = waiter.progress._replace(probes=waiter.progress.probes + 1)
-        go = self._release(waiter, now, progress, "nobody had asked for a while")
+        go = self._release_waiter(waiter, now, progress, "nobody had asked for a while")
         self._wake_next()
         return go
 
-    def _release(self, waiter: Waiter, now: float, progress: Progress, why: str) -> Go:
+    def _release_waiter(self, waiter: Waiter, now: float, progress: Progress, why: str) -> Go:
         waited = now - waiter.joined
         progress = progress._replace(waited=progress.waited + waited, acquired=0.0)
         go = waiter.released = Go(progress, 0.0, waited, why)

@@ -85,7 +85,7 @@ class Context(NamedTuple):
     :param options: of the ``retry_options`` blocks around it, and of its models.
     :param bounds: its limits.
     :param scope: of the service; None for operations without one.
-    :param verdicts: are told of each verdict (a port of features).
+    :param verdict_listeners: are told of each verdict (a port of features).
     """
 
     policy: Policy
@@ -94,7 +94,7 @@ class Context(NamedTuple):
     options: OperationOptions
     bounds: Bounds
     scope: str | None = None
-    verdicts: tuple[Callable[[Outcome, Classification], object], ...] = ()
+    verdict_listeners: tuple[Callable[[Outcome, Classification], object], ...] = ()
 
     def forbids(self, wait: float, now: float) -> bool:
         """Return True if a wait would not end before the deadline."""
@@ -106,7 +106,7 @@ def operation(
     began: float,
     decider: Callable[[Context, Progress, Outcome], Deciding],
     first: Outcome | None = None,
-    gates: Callable[[], Iterable[Gate]] = tuple,
+    find_gates: Callable[[], Iterable[Gate]] = tuple,
     remedies: tuple[Remedy, ...] = (),
     wait: float = 0.0,
 ) -> Steps:
@@ -115,7 +115,7 @@ def operation(
     :param began: the moment at which it began.
     :param decider: :func:`decide`, or what stands in its place for a strategy of the program's.
     :param first: its first attempt, if that was made already.
-    :param gates: returns those to be passed before the next attempt.
+    :param find_gates: returns the gates to be passed before the next attempt.
     :param wait: seconds before the first attempt.
     """
     progress, before, number, headers = Progress(began), Before(wait), 0, None
@@ -126,13 +126,10 @@ def operation(
         yield Pause(wait)
     while True:
         if first is None:
-            for gate in gates():
-                passed = yield from gate.admit(before.delay, progress.began)
-                if isinstance(passed, Refused):
-                    yield Ask(context.quota.unsent, (progress,))
-                    return Stop(passed.reason, passed.why)
-                before = gate.add_to(before, passed)
-            outcome = yield Send(number + 1, before, headers)
+            admitted = yield from _pass_gates(context, find_gates(), progress, before)
+            if isinstance(admitted, Stop):
+                return admitted
+            outcome = yield Send(number + 1, admitted, headers)
         else:
             outcome, first = first, None
         number += 1
@@ -149,6 +146,19 @@ def operation(
             return decision
         before = Before(decision.delay, decision.source, line_wait=decision.line_wait, line_why=decision.line_why)
         headers = decision.headers or headers
+
+
+def _pass_gates(
+    context: Context, gates: Iterable[Gate], progress: Progress, before: Before
+) -> Generator[Step, Any, Before | Stop]:
+    """Wait in the gates, one after another; the result is the record of the waits, or the refusal of one of them."""
+    for gate in gates:
+        passed = yield from gate.admit(before.delay, progress.began)
+        if isinstance(passed, Refused):
+            yield Ask(context.quota.unsent, (progress,))
+            return Stop(passed.reason, passed.why)
+        before = gate.add_to(before, passed)
+    return before
 
 
 def _mended_or_decided(
@@ -189,7 +199,7 @@ def decide(context: Context, progress: Progress, outcome: Outcome) -> Deciding:
     if outcome.is_success and not (policy.sees_successes or options.sees_successes):
         return SUCCEEDED
     verdict = yield Ask(classify_operation, (policy.classifiers, outcome, options.classifiers))
-    for tell in context.verdicts:
+    for tell in context.verdict_listeners:
         tell(outcome, verdict)
     action = verdict.action
     if isinstance(action, RetryForbidden):

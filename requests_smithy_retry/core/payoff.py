@@ -253,7 +253,7 @@ class PayoffQuota(Quota):
 
     def forget(self, now: float) -> None:
         with self.lock:
-            self._line.release_all(now)
+            self._line.release_all_waiters(now)
             self._line, self._first_tries = Line(now, max_waiters=self._max_waiters), 0
         self.bucket.forget()
 

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 class Call:
     """One call of ``send``.
 
-    :param config: the policy of its adapter.
+    :param config: of its adapter.
     :param request: the caller's; it is not changed.
     :param stream: the caller wants the body unread.
     :param timeout: the caller's, or else that of the option.
     :param how: the other arguments of ``send``.
     :param options: of the ``retry_options`` blocks around it.
-    :param time_limits: its bounds of time, or None.
+    :param time_limits: its time-outs and deadline, or None.
     :param observed: the call as listeners see it, or None.
     :param data: the features' own state of this call.
     :param receives: goes on with a body that broke off, by a response of which nothing was read.
@@ -66,15 +66,15 @@ class Call:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Plan:
-    """What each call goes by: an adapter's policy, with all that would else be looked up each time.
+    """What each call goes by: an adapter's config, with all that would else be looked up each time.
 
     :param shown: what the adapter shows as the ``Retry`` of urllib3, which may be changed in place; None: nothing yet.
     :param begin_foreign: begins an operation of a strategy that is not built in; None: it is built in.
     :param by_origin: the scopes by the beginning of a URL; None: they are not found by that.
     :param most_attempts: of the strategy; None: it does not say.
-    :param is_special: an option bounds the time of each call, or there are listeners.
+    :param is_special: an option sets a time-out for each call, or there are listeners.
     :param begins_at_once: a first attempt needs nothing that the machine would have to ask for.
-    :param gates: and what follows are the hooks of the features.
+    :param gate_finders: and what follows are the hooks of the features; this one finds the gates to be passed.
     :param hears: the fields of which a response has one that those hooks take in; None: they take in each response.
     """
 
@@ -88,7 +88,7 @@ class Plan:
     most_attempts: int | None
     is_special: bool
     begins_at_once: bool
-    gates: tuple[Callable[..., FirstGate | None], ...]
+    gate_finders: tuple[Callable[..., FirstGate | None], ...]
     received: tuple[Callable[..., None], ...]
     hears: frozenset[str] | None
     remedies: tuple[Callable[..., Remedy | None], ...]
@@ -118,7 +118,7 @@ class Plan:
 
             fold = None if is_ours else policy.classifiers
             begin_foreign = partial(ForeignOperation, strategy, fold, policy.sees_successes)
-        bounds = config.operation_timeout, config.operation_attempt_timeout, config.timeout
+        time_outs = config.operation_timeout, config.operation_attempt_timeout, config.timeout
         return cls(
             config,
             strategy,
@@ -128,7 +128,7 @@ class Plan:
             listeners,
             begin_foreign,
             most_attempts(strategy),
-            (*bounds, listeners) != (None, None, None, None),
+            (*time_outs, listeners) != (None, None, None, None),
             begin_foreign is None and not policy.sees_successes and config.idempotency_key is False,
             hooked(features, "gate"),
             hooked(features, "received"),

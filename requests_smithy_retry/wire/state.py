@@ -11,7 +11,7 @@ from urllib3.util import Timeout
 
 from ..clock import Deadline
 
-LONGEST = 2e6
+LONGEST_SOCKET_TIMEOUT = 2e6
 """The longest timeout of a socket, in seconds (23 days): it counts milliseconds in an int of 32 bits."""
 
 
@@ -71,7 +71,7 @@ class AttemptState(threading.local):
         if left <= 0:
             raise TimeoutError("timed out: the deadline has passed")
         if usual is None:
-            return left if left < LONGEST else LONGEST
+            return left if left < LONGEST_SOCKET_TIMEOUT else LONGEST_SOCKET_TIMEOUT
         return usual if usual < left else left
 
     def rest(self, usual: float | None) -> float | None:
@@ -145,7 +145,7 @@ def shrunk(timeout: Any, left: float) -> Any:
 
     None becomes a :class:`TimeLeft`. A ``Timeout`` gets a smaller total: it bounds connecting and reading together.
     """
-    left = left if left < LONGEST else LONGEST
+    left = left if left < LONGEST_SOCKET_TIMEOUT else LONGEST_SOCKET_TIMEOUT
     if timeout is None:
         return TimeLeft(left)
     if isinstance(timeout, Timeout):

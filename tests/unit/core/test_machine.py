@@ -226,7 +226,11 @@ def test_gates_are_passed_before_each_attempt() -> None:
     """What one waited is recorded; one that refuses ends it, and the price of the retry comes back."""
     quota, gate = Queue(), Barrier(Passed(1), Passed(3), Refused(StopReason.RATE_LIMITED, 0.0, "not before noon"))
     steps, stop = played(
-        operation(context(quota), 0.0, decide, gates=lambda: (gate,)), got(503), GO, got(503), GO._replace(waited=0.0)
+        operation(context(quota), 0.0, decide, find_gates=lambda: (gate,)),
+        got(503),
+        GO,
+        got(503),
+        GO._replace(waited=0.0),
     )
     assert "send 1 gate_wait 1, Join, again 0 backoff, send 2 gate_wait 3 line_wait 2, Join, again 0 backoff" == steps
     assert (Stop(StopReason.RATE_LIMITED, "not before noon"), ["unsent"]) == (stop, quota.told)
