@@ -1,4 +1,8 @@
-"""The driver (contract 2): the one place that sends, waits, closes and tells. The machine decides what it does."""
+"""The driver (contract 2): it carries out what the machine decides.
+
+It alone sends, outside :mod:`~requests_smithy_retry.wire`, and it makes the waits. :mod:`~.held` closes for it, and
+:mod:`~requests_smithy_retry.observing.recorder` tells.
+"""
 
 from __future__ import annotations
 

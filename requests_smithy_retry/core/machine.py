@@ -1,7 +1,7 @@
 """The machine (contract 2): one operation as a generator of steps, which is told what came of each.
 
-It knows no clock, no socket and no HTTP library, and never waits: outcomes and answers tell the time. The quota's steps
-are among its own, and take the quota's lock for an instant. ::
+It imports no clock, no socket and no HTTP library, and never waits: outcomes and answers tell the time. The quota's
+steps are among its own, and take the quota's lock for an instant. ::
 
     [wait in the gates] -> Send -> judge --+-> Again -> Noted -> Pause --> [wait in the gates] -> ...
                                            +-> Stop --> Noted -> Pause --> the end

@@ -1,4 +1,4 @@
-"""The port of features: the hooks by which they take part in an operation. The heart knows none by name.
+"""The port of features: the hooks by which they take part in an operation. The heart imports none of them.
 
 Two have ways of their own besides. The adapter is built on the one that knows the ``Retry`` of urllib3
 (:mod:`~requests_smithy_retry.features.urllib3_retry`), whose counts are a part of the :class:`~.policy.Policy`. A body

@@ -1,6 +1,7 @@
-"""The strategies of the Smithy papers (contract 1): tokens by hand, decided by the same machine as every send.
+"""The strategies of the Smithy papers (contract 1): tokens by hand.
 
-They know no HTTP library, and can be driven around any block of code.
+The machine's ``decide`` decides, as for every send; the loop is the caller's. They need no HTTP library,
+and can be driven around any block of code.
 """
 
 from __future__ import annotations
