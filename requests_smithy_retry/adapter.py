@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound=Session)
 
 POOL_DEFAULTS: dict[str, int] = {"pool_connections": 10, "pool_maxsize": 10, "pool_block": False}
+STATE_KEY = "policy"
+"""In a pickle, the name of what is ours beside what ``HTTPAdapter`` has; the pickles of releases have it."""
 
 
 class AdapterSnapshot(NamedTuple):
@@ -66,7 +68,7 @@ class WithoutMaxRetries(Driver):
     def _forget_shown(self) -> None:
         """Show none that was given."""
 
-    def _policy(self) -> dict[str, Any]:
+    def _state_to_copy(self) -> dict[str, Any]:
         return {}
 
 
@@ -85,7 +87,7 @@ class RetryAdapter(AdapterBase):
     :param max_retries: the number of retries; ``False`` is 0; a urllib3 ``Retry`` is translated. Not together with
         ``max_attempts``.
     :param pool_block: as in ``HTTPAdapter``.
-    :param config: the policy, in place of options; options given beside it override it.
+    :param config: a :class:`RetryConfig`, in place of options; options given beside it override it.
     :param strategy: any object with the three methods of :class:`RetryStrategy`, in place of ``mode``.
     :param defaults: options of a library that mounts the adapter for its users: the environment's values, and options
         given here, override them.
@@ -148,7 +150,7 @@ class RetryAdapter(AdapterBase):
         base, given = self._with_max_retries(base, max_retries, strategy, options)
         base = base.replace(**options)
         base = base if defaults is None else base.above(defaults)
-        # A given strategy has its own policy; the environment only sets the adapter's own options.
+        # A given strategy has its own config; the environment only sets the adapter's own options.
         self.retry_config: RetryConfig = resolve(base, names=OPTIONS if strategy is None else ADAPTER_OPTIONS)
         self._use(strategy_for(self.retry_config, self.clock) if strategy is None else strategy)
         self._show_given(given)
@@ -235,18 +237,18 @@ class RetryAdapter(AdapterBase):
         self._use_our_pools(manager)
         return manager
 
-    def _policy(self) -> dict[str, Any]:
+    def _state_to_copy(self) -> dict[str, Any]:
         return {
-            **super()._policy(),
+            **super()._state_to_copy(),
             "clock": self.clock,
             "retry_config": self.retry_config,
             "strategy": self._strategy,
             "_given": self._given,
         }
 
-    def _follow(self, policy: dict[str, Any]) -> None:
-        vars(self).update((name, value) for name, value in policy.items() if name != "strategy")
-        strategy, config = policy["strategy"], self.retry_config
+    def _take_on(self, state: dict[str, Any]) -> None:
+        vars(self).update((name, value) for name, value in state.items() if name != "strategy")
+        strategy, config = state["strategy"], self.retry_config
         quota = strategy.config.quota if isinstance(strategy, StandardRetryStrategy) else config.quota
         if quota is not config.quota and config.is_given("quota"):
             # One bucket, not two: the copy's config names the quota that the copy's strategy spends.
@@ -256,25 +258,25 @@ class RetryAdapter(AdapterBase):
     # Copies and pickles (contract 11.1) have the same configuration, fresh locks and full buckets.
 
     def __getstate__(self) -> dict[str, Any]:
-        policy = self._policy()  # before HTTPAdapter reads max_retries, which makes one to show
+        ours = self._state_to_copy()  # before HTTPAdapter reads max_retries, which makes one to show
         state = dict(super().__getstate__())
         state.pop("max_retries", None)
-        return {**state, "policy": policy}
+        return {**state, STATE_KEY: ours}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        policy = state["policy"]
-        self.clock = policy["clock"]  # for the pools, which come first
-        super().__setstate__({name: value for name, value in state.items() if name != "policy"})
-        self._follow(policy)
+        ours = state[STATE_KEY]
+        self.clock = ours["clock"]  # for the pools, which come first
+        super().__setstate__({name: value for name, value in state.items() if name != STATE_KEY})
+        self._take_on(ours)
 
-    def _fresh_policy(self) -> dict[str, Any]:
-        policy = self._policy()
-        strategy = policy["strategy"]
-        return {**policy, "strategy": copy.copy(strategy) if isinstance(strategy, StandardRetryStrategy) else strategy}
+    def _state_with_fresh_strategy(self) -> dict[str, Any]:
+        state = self._state_to_copy()
+        strategy = state["strategy"]
+        return {**state, "strategy": copy.copy(strategy) if isinstance(strategy, StandardRetryStrategy) else strategy}
 
     def __copy__(self) -> Any:
         other = type(self).__new__(type(self))
-        other.__setstate__({**self.__getstate__(), "policy": self._fresh_policy()})
+        other.__setstate__({**self.__getstate__(), STATE_KEY: self._state_with_fresh_strategy()})
         return other
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
@@ -328,7 +330,7 @@ def mount(
     >>> session = mount(requests.Session(), max_attempts=5)
 
     :param at: the URL to mount at, in place of ``http://`` and ``https://``.
-    :param config: the policy, in place of options.
+    :param config: a :class:`RetryConfig`, in place of options.
     :param strategy: any retry strategy, in place of ``mode``.
     :param defaults: options of a library that mounts the adapter for its users: the environment's values, and options
         given here, override them.

@@ -214,7 +214,7 @@ class StandardRetryStrategy:
     deadline allow. With ``retry_spec="2.1"`` or ``"2.0"``, with AWS settings or a number as ``quota``, each scope has
     the published bucket instead: a retry has its price, and an empty bucket means no retries.
 
-    :param config: the policy; or give options by name.
+    :param config: a :class:`RetryConfig`; or give options by name.
     :param clock: tells the time, and waits.
     :param options: any option of :class:`RetryConfig`, on top of ``config``.
     :raises RetryConfigError: for a bad option, and for the ``mode`` of another strategy.
@@ -431,7 +431,7 @@ def drive(steps: Steps, clock: Clock) -> Any:
 class SimpleRetryStrategy(StandardRetryStrategy):
     """Retries as the classifiers say, up to ``max_attempts``, with backoff; no quota, no limiter.
 
-    :param config: the policy; or give options by name, as for :class:`StandardRetryStrategy`.
+    :param config: a :class:`RetryConfig`; or give options by name, as for :class:`StandardRetryStrategy`.
     :raises RetryConfigError: for a bad option, and for a quota.
     """
 

@@ -86,8 +86,8 @@ class Both:
 
     _bases: tuple[type[HTTPAdapter], Any]
     """The adapter's own class, and ours, which has the methods below."""
-    _policy: Callable[[], dict[str, Any]]
-    _fresh_policy: Callable[[], dict[str, Any]]
+    _state_to_copy: Callable[[], dict[str, Any]]
+    _state_with_fresh_strategy: Callable[[], dict[str, Any]]
 
     def _alone(self) -> HTTPAdapter:
         """Return an adapter of its own class with the same attributes, without a policy."""
@@ -99,13 +99,13 @@ class Both:
         return alone
 
     def __copy__(self) -> Any:
-        return take_over(copy.copy(self._alone()), self._bases[1], self._fresh_policy())
+        return take_over(copy.copy(self._alone()), self._bases[1], self._state_with_fresh_strategy())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        return take_over(copy.deepcopy(self._alone(), memo), self._bases[1], copy.deepcopy(self._policy(), memo))
+        return take_over(copy.deepcopy(self._alone(), memo), self._bases[1], copy.deepcopy(self._state_to_copy(), memo))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return take_over, (self._alone(), self._bases[1], self._policy())
+        return take_over, (self._alone(), self._bases[1], self._state_to_copy())
 
 
 @functools.lru_cache(256)
@@ -119,12 +119,12 @@ def class_of_both(theirs: Any, ours: Any) -> Any:
     return both
 
 
-def take_over(adapter: HTTPAdapter, ours: Any, policy: dict[str, Any], own: Any = None) -> Any:
-    """Make an adapter retry, in place, by a policy or its ``own`` ``max_retries``; or raise, and leave it as it is."""
+def take_over(adapter: HTTPAdapter, ours: Any, state: dict[str, Any], own: Any = None) -> Any:
+    """Make an adapter retry, in place, by a state or its ``own`` ``max_retries``; or raise, and leave it as it is."""
     theirs: Any = type(adapter)
     made: Any = object.__new__(class_of_both(theirs, ours))
     vars(made).update(vars(adapter))
-    made._follow(policy)
+    made._take_on(state)
     if own is not None:
         made.max_retries = own
         vars(made).pop("_original")

@@ -164,8 +164,8 @@ class Installation:
     def _take_over(self, adapter: Any, own: Any = None) -> Any:
         from .combined import take_over
 
-        policy = {**self._adapter._policy(), "_addresses": self._adapter.addresses}
-        taken = take_over(adapter, type(self._adapter), policy, own)
+        state = {**self._adapter._state_to_copy(), "_addresses": self._adapter.addresses}
+        taken = take_over(adapter, type(self._adapter), state, own)
         with _lock:
             self._alive[id(taken)] = taken
         return taken

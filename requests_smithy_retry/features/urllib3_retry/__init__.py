@@ -200,12 +200,12 @@ class MaxRetries(Driver):
         """Mark the strategy as shared with other sessions: setting ``max_retries`` replaces it for this one."""
         self._given, self._is_shared = False, True
 
-    def _policy(self) -> dict[str, Any]:
+    def _state_to_copy(self) -> dict[str, Any]:
         self._heed_changes()
-        policy: dict[str, Any] = {"_is_shared": self._is_shared}
+        state: dict[str, Any] = {"_is_shared": self._is_shared}
         if self._shown is not None:
-            policy["_shown"] = ShownRetry(copy.copy(self._shown.retry), self._shown.options)
-        return policy
+            state["_shown"] = ShownRetry(copy.copy(self._shown.retry), self._shown.options)
+        return state
 
     def _options_as_shown(self) -> ShownRetry:
         from .translation import TRANSLATED, OptionsRetry  # as above

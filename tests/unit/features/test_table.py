@@ -137,6 +137,6 @@ def test_a_driver_knows_no_retry_of_urllib3():
     driver, config = object.__new__(WithoutMaxRetries), RetryConfig()
     driver.plan = NOBODY
     assert (config, None) == driver._with_max_retries(config, UNSET, None, {})
-    assert (None, {}) == (driver._plan_now(), driver._policy())
+    assert (None, {}) == (driver._plan_now(), driver._state_to_copy())
     with pytest.raises(RetryConfigError, match="max_attempts is allowed in its place"):
         driver._with_max_retries(config, 3, None, {})
