@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Number
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
@@ -107,6 +108,7 @@ class Outcome:
     :param final: the reason for which nothing is to be decided about it, and a phrase.
     :param is_unread: the end of a failed response's body is long or late, and was not looked at.
     :param has_progressed: it brought a body further, which can be continued where it broke off.
+    :param head: the header fields of a response from 400 on whose body broke off, which counts as an exception.
     """
 
     error: BaseException | None = None
@@ -126,6 +128,7 @@ class Outcome:
     final: tuple[StopReason, str] | None = None
     is_unread: bool = False
     has_progressed: bool = False
+    head: Mapping[str, str] | None = None
     status: int | None = field(init=False, compare=False)
     """The response's status, or None without a response."""
     is_success: bool = field(init=False, compare=False)

@@ -141,10 +141,11 @@ class Policy:
         hints, heeds = [], self.heeds_hints
         if reason.retry_after is not None and (heeds or reason.retry_after_source != AMZ_HEADER):
             hints.append(Hint(reason.retry_after, reason.retry_after_source or OWN_RULE))
-        if not heeds or outcome.response is None:
+        headers = outcome.head if outcome.response is None else outcome.response.headers
+        if not heeds or headers is None:
             return hints
-        said = read_hint(outcome.response.headers, wall=outcome.wall)
-        if said is None and reason.kind is ErrorKind.THROTTLING:
+        said = read_hint(headers, wall=outcome.wall)
+        if said is None and outcome.response is not None and reason.kind is ErrorKind.THROTTLING:
             said = next(filter(None, (read(outcome) for read in self.hints)), None)
         return hints if said is None else [*hints, said]
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import requests
 
 from requests_smithy_retry import (
     ErrorKind,
     RetryAction,
+    RetryAdapter,
     RetryError,
     SimpleRetryStrategy,
     StandardRetryStrategy,
@@ -17,6 +19,7 @@ from requests_smithy_retry import (
     retry_history,
     retry_options,
 )
+from requests_smithy_retry import testing as kit
 from requests_smithy_retry.testing import FakeClock, scripted
 from tests.support import Reply, send
 from tests.unit.classifiers.test_modeled import Info
@@ -161,3 +164,20 @@ def test_a_refused_request_waits_for_the_reset_in_any_case(pacing: str, status: 
     """``pacing="off"`` is for the others; a 403 is known for a rate limit, too."""
     adapter = scripted(Reply(status, used_up(7)), 200, pacing=pacing)
     assert (200, [7.0]) == (send(adapter).status_code, adapter.clock.sleeps)
+
+
+@pytest.mark.real_time
+@pytest.mark.parametrize("options", [{}, {"retry_status_codes": [429]}], ids=str)
+def test_the_hint_of_a_response_whose_body_broke_off_counts(options: dict[str, Any]) -> None:
+    """It came before the body, whether its status is one of those that are retried or not; that of a 200 is none."""
+    cut = [kit.CutBody(kit.Reply(status, {"Retry-After": "2"}, b"x" * 100)) for status in (503, 200, 503)]
+    with kit.FaultServer([*cut[:2], kit.Reply(200), cut[2]]) as server, requests.Session() as client:
+        clock = FakeClock()
+        client.mount("http://", RetryAdapter(clock=clock, jitter="none", **options))
+        assert 200 == client.get(server.url).status_code
+        assert [2.0, 0.1] == clock.sleeps
+        with pytest.raises(requests.exceptions.ChunkedEncodingError) as caught, retry_options(max_attempts=1):
+            client.get(server.url)
+    history = retry_history(caught.value)
+    assert history is not None
+    assert 2.0 == history.retry_after
