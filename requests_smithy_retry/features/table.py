@@ -1,7 +1,6 @@
 """The table of features, which hang on the port (:mod:`~requests_smithy_retry.core.port`): they are looked up here.
 
-The adapter and the parsers of options name the few that they need to :func:`found`. A feature that was deleted is
-passed over.
+``adapter.py`` and ``config/`` name the few that they need to :func:`found`. A feature that was deleted is passed over.
 """
 
 from __future__ import annotations
