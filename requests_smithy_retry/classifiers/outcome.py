@@ -108,7 +108,7 @@ class Outcome:
     :param final: the reason for which nothing is to be decided about it, and a phrase.
     :param is_unread: the end of a failed response's body is long or late, and was not looked at.
     :param has_progressed: it brought a body further, which can be continued where it broke off.
-    :param head: the header fields of a response from 400 on whose body broke off, which counts as an exception.
+    :param head: the header fields of a response from 400 on, also where its body broke off, which is an exception.
     """
 
     error: BaseException | None = None

@@ -444,7 +444,7 @@ class _Operation:
             final=None if error is None else self._final(error),
             is_unread=held.is_unread,
             has_progressed=bool(held.brought),
-            head=None if error is None or held.is_cut or held.response is None else held.response.headers,
+            head=held.head,
         )
         for tell in () if is_success else self.plan.attempted:
             tell(call, outcome, peer, self.tried)

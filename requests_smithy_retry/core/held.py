@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import http.client
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -65,6 +66,11 @@ class Held:
     def __init__(self, is_streamed: bool, limits: TimeLimits | None) -> None:
         self.is_streamed: bool = is_streamed
         self.time_limits: TimeLimits | None = limits
+
+    @property
+    def head(self) -> Mapping[str, str] | None:
+        """The header fields of a response from 400 on, whose body may have broken off; None: there is none."""
+        return None if self.response is None or self.response.status_code < 400 else self.response.headers
 
     def begin_again(self) -> None:
         """Be ready for the next attempt."""

@@ -141,13 +141,17 @@ class Policy:
         hints, heeds = [], self.heeds_hints
         if reason.retry_after is not None and (heeds or reason.retry_after_source != AMZ_HEADER):
             hints.append(Hint(reason.retry_after, reason.retry_after_source or OWN_RULE))
-        headers = outcome.head if outcome.response is None else outcome.response.headers
-        if not heeds or headers is None:
-            return hints
-        said = read_hint(headers, wall=outcome.wall)
-        if said is None and outcome.response is not None and reason.kind is ErrorKind.THROTTLING:
-            said = next(filter(None, (read(outcome) for read in self.hints)), None)
+        said = self._said(reason, outcome) if heeds else None
         return hints if said is None else [*hints, said]
+
+    def _said(self, reason: RetryReason, outcome: Outcome) -> Hint | None:
+        """Return the wait that the response asks for; its head is enough."""
+        response = outcome.response
+        headers = outcome.head if response is None else response.headers
+        said = None if headers is None else read_hint(headers, wall=outcome.wall)
+        if said is None and response is not None and reason.kind is ErrorKind.THROTTLING:
+            said = next(filter(None, (read(outcome) for read in self.hints)), None)
+        return said
 
     def asked(self, outcome: Outcome, verdict: Classification | None) -> float | None:
         """Return the seconds for which somebody asked after an attempt that is the last one; None: nobody did."""
