@@ -109,8 +109,7 @@ def install(step: Callable[[], None]) -> None:
 NOT_INTERRUPTED = frozenset(
     {
         ("wire/pools.py", "_put_conn"),  # a connection changes hands
-        ("core/held.py", "hand_over"),  # a response changes hands
-        ("features/urllib3_retry/__init__.py", "is_retry"),  # here, too
+        ("features/urllib3_retry/__init__.py", "is_retry"),  # a response changes hands
         ("wire/response.py", "__init__"),  # and here a socket
     }
 )

@@ -73,8 +73,10 @@ class Held:
         return None if self.response is None or self.response.status_code < 400 else self.response.headers
 
     def begin_again(self) -> None:
-        """Be ready for the next attempt."""
-        self.__dict__ = {"is_streamed": self.is_streamed, "time_limits": self.time_limits}
+        """Be ready for the next attempt: what the last one got was let go."""
+        self.started, self.response, self.error = 0.0, None, None
+        self.brought = self.received = self.peeked = None
+        self.is_success = self.is_cut = self.is_unread = self.is_released = self.is_lost = False
 
     def examine(self, request: PreparedRequest) -> None:
         """Name the error as ``requests`` does, and look at as much of a failed body as is at hand."""
@@ -194,16 +196,16 @@ class Held:
         return self._read(response) is None
 
     def hand_over(self) -> Response:
-        """Return the response, or raise the error: they are nobody's concern here any more."""
-        response, error = self.response, self.error
+        """Return the response, which stays here in case of an interruption on its way; or raise the error alone."""
+        error = self.error
+        if error is None:
+            assert self.response is not None
+            return self.response
         self.response = self.error = None
         try:
-            if error is not None:
-                raise error
-            assert response is not None
-            return response
+            raise error
         finally:
-            del response, error  # an error's traceback refers to this frame
+            del error  # its traceback refers to this frame
 
     def close(self) -> None:
         """Close the response and its connection, unless it was let go or handed over."""

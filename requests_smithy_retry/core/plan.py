@@ -53,6 +53,10 @@ class Call:
     data: dict[str, Any]
     receives: Callable[[Response], object] | None = None
 
+    def begin(self, number: int, request: PreparedRequest) -> PreparedRequest:
+        """Return the request to be sent for an attempt, which listeners may have changed."""
+        return request if self.observed is None else self.observed.begin(number, request)
+
     @property
     def allowed(self) -> float | None:
         """The read time-out of the last attempt, in seconds; None for no limit."""

@@ -409,8 +409,8 @@ class RequestFacts:
             self.to_send = self.request.copy()
         self.to_send.headers.update(headers)
 
-    def resend(self, *, unwritten: bool, is_cut: bool) -> ResendFacts:
-        """Return the facts that decide if it may be sent again after a failure. Rewinds a body that can be replayed.
+    def prepare_resend(self, *, unwritten: bool, is_cut: bool) -> ResendFacts:
+        """Rewind a body that can be replayed, and return the facts that decide if it may be sent again.
 
         :param is_cut: the body of a response below 400 broke.
         """

@@ -22,12 +22,12 @@ pytestmark = pytest.mark.once
 PACKAGE = Path(requests_smithy_retry.__file__).parent
 KIT = ("testing/", "cli", "__main__")
 """Modules that ship for tests and people, outside the layer that decides: they may read the clock and open sockets."""
-SENDS = {"core/driver.py": {"super().send", "send"}}
+SENDS = {"core/driver.py": {"super().send", "self.send"}}
 """The one place that sends, outside ``wire/``, which hands bytes to a connection."""
 WAITS = {
     "clock.py": {"time.sleep", "clock.sleep", "condition.wait", "wait_on"},
-    "core/driver.py": {"self.waits.sleep", "self._clock.sleep", "wait_in", "wait_on"},
     "core/held.py": {"mutex.acquire"},  # the lock of a pool of urllib3
+    "core/operation.py": {"self.waits.sleep", "self._clock.sleep", "wait_in", "wait_on"},
     "core/strategy.py": {"drive", "wait_in"},  # the papers' interface, without a driver
     "features/addresses/resolving.py": {"event.wait"},  # for the resolver's thread, as a socket does
     "features/redis.py": {"ask.is_over.wait", "self._changed.wait"},  # for its own thread, and that for questions
@@ -35,7 +35,7 @@ WAITS = {
     "policy.py": {"clock.sleep"},  # around a block of code that is no HTTP
     "smithy/rate_limiter.py": {"clock.sleep"},  # a limiter that is asked by hand
 }
-"""The places that wait, outside ``wire/``, where sockets do: the driver waits for operations, by the clock."""
+"""The places that wait, outside ``wire/``, where sockets do: an operation waits by the clock."""
 WAITING = {"sleep", "wait", "wait_for", "wait_on", "wait_in", "drive"}
 
 LAYERS = [
@@ -149,7 +149,7 @@ def waits(path: Path) -> set[str]:
     }
 
 
-def test_only_the_driver_waits():
+def test_only_the_operation_waits():
     """Every call that may take time is in one of the places that are named here."""
     assert WAITS == breaches(waits, in_kit=False)
 
@@ -158,7 +158,11 @@ def test_what_decides_has_no_effects():
     """It imports no clock, no lock, no socket and no ``requests``, and neither the wire nor the driver."""
     found = {
         name: roots(PACKAGE / f"{name}.py") & EFFECTS
-        | {other for other in imported(PACKAGE / f"{name}.py") if other.startswith(("clock", "wire/", "core/driver"))}
+        | {
+            other
+            for other in imported(PACKAGE / f"{name}.py")
+            if other.startswith(("clock", "wire/", "core/driver", "core/operation"))
+        }
         for name in PURE
     }
     assert {name: set() for name in PURE} == found

@@ -15,7 +15,7 @@ import requests
 from requests.adapters import HTTPAdapter
 
 from requests_smithy_retry import retry_options
-from requests_smithy_retry.core import driver, held, machine
+from requests_smithy_retry.core import driver, held, machine, operation
 from requests_smithy_retry.wire.state import this_thread
 from tests.faults import FaultServer, Reply
 from tests.support import reset_error, scripted, send
@@ -85,7 +85,7 @@ def test_no_interruption_leaves_a_mark_on_its_thread(options: dict[str, Any], sc
     pytest.fail("a request enters fewer functions")
 
 
-HEART = (driver, held, machine)
+HEART = (driver, operation, held, machine)
 
 
 def lines_of(module: Any) -> set[int]:
@@ -138,20 +138,21 @@ def interrupted_at_line(number: int, function: Callable[[], Any]) -> bool:
 
 @pytest.mark.once
 @pytest.mark.parametrize(
-    "script",
+    ("script", "stream"),
     [
-        [Reply(200, body=b"whole")],
-        [Reply(503, body=b"whole"), Reply(200)],
-        [Reply(429, body=b"x" * 100_000, framing="chunked"), Reply(404, body=b"x" * 100_000)],
+        ([Reply(200, body=b"whole")], False),
+        ([Reply(503, body=b"whole"), Reply(200)], False),
+        ([Reply(429, body=b"x" * 100_000, framing="chunked"), Reply(404, body=b"x" * 100_000)], False),
+        ([Reply(503, body=b"whole"), Reply(404, body=b"x" * 100_000)], True),
     ],
-    ids=["at once", "after a retry", "long bodies"],
+    ids=["at once", "after a retry", "long bodies", "streamed"],
 )
-def test_an_interruption_at_any_line_gives_the_connection_back(script: list[Any]) -> None:
+def test_an_interruption_at_any_line_gives_the_connection_back(script: list[Any], stream: bool) -> None:
     """Wherever a signal arrives, the only place of a pool is free afterwards, and the thread has no deadline."""
     options: dict[str, Any] = {"pool_block": True, "pool_maxsize": 1, "operation_timeout": 60}
     for number in range(1000):
         with FaultServer([*script]) as server, session(**options) as client:
-            was_interrupted = interrupted_at_line(number, lambda: client.get(server.url))
+            was_interrupted = interrupted_at_line(number, lambda: client.get(server.url, stream=stream).close())
             assert None is this_thread.deadline, f"interrupted at line {number}"
             server.script([])
             assert 200 == client.get(server.url, timeout=5).status_code, f"interrupted at line {number}"
