@@ -243,3 +243,12 @@ def test_a_response_that_was_made_by_hand_may_have_no_body_at_all(stream: bool) 
         pass
 
     assert Made(backoff=0).send(prepare(), stream=stream).status_code == 200
+
+
+def test_the_next_attempt_finds_nothing_of_the_last_one() -> None:
+    """Each attribute that an attempt may set is as it was before the first one."""
+    held, names = Held(True, None), [name for name in Held.__annotations__ if name in vars(Held)]
+    for name in names:
+        setattr(held, name, object())
+    held.begin_again()
+    assert [getattr(Held, name) for name in names] == [getattr(held, name) for name in names]
