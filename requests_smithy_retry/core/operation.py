@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ..classifiers.fold import Classification
     from ..wire.state import Peer
     from .driver import Driver
+    from .foreign import ForeignOperation
 
 BODY_TOO_LONG = Refused(
     StopReason.QUOTA_EXCEEDED, 0.0, "the response of {service} is too long to be let go, so it cannot wait"
@@ -50,26 +51,27 @@ class Operation:
         self.call = call
         self.scope = scope
         self.held = held
-        self.facts = RequestFacts(call.request, call.config, call.options, plan.vouch)
-        self.recorder = Recorder(
+        self.facts: RequestFacts = RequestFacts(call.request, call.config, call.options, plan.vouch)
+        self.recorder: Recorder = Recorder(
             call.request, scope.shown, driver.clock, call.observed, is_told=call.receives is not None
         )
         self.tried: set[tuple[str, str]] = set()
         """The addresses at which it failed, each with its origin; a retry prefers others (contract 14.5)."""
-        self.number = 0
+        self.number: int = 0
         """Of the last attempt, as the machine counts; 0: none was made."""
-        self.began = driver.clock.now()
-        self.foreign = None if plan.begin_foreign is None else plan.begin_foreign(str(scope.name))
-        self.before = Before()
+        self.began: float = driver.clock.now()
+        begin = plan.begin_foreign
+        self.foreign: ForeignOperation | None = None if begin is None else begin(str(scope.name))
+        self.before: Before = Before()
         """The waits before the last attempt."""
         self.outcome: Outcome | None = None
         """What came of it."""
         self.decision: Again | Stop | None = None
         """What was decided about it, once that is known; ``is_noted``: and recorded."""
-        self.is_noted = False
+        self.is_noted: bool = False
         self.previous: Response | None = None
         """The answer before the last attempt, if there was one."""
-        self.waits = Waits(driver.clock, plan, call)
+        self.waits: Waits = Waits(driver.clock, plan, call)
 
     def run(self) -> Response:
         """Take the machine's steps to the end, and hand over the last attempt's own response or exception."""
@@ -340,10 +342,11 @@ class Waits:
     def __init__(self, clock: Clock, plan: Plan, call: Call) -> None:
         self._clock, self._call = clock, call
         self._asks = plan.waits if call.options is NOTHING else plan.waits_in_blocks
-        self.now, self.wall = clock.now, clock.wall
-        self.what = "the strategy"
+        self.now: Callable[[], float] = clock.now
+        self.wall: Callable[[], float] = clock.wall
+        self.what: str = "the strategy"
         """Is waited for, in a phrase."""
-        self.waited = 0.0
+        self.waited: float = 0.0
         """Seconds since the last attempt."""
 
     def begin(self, seconds: float, what: str) -> float:
