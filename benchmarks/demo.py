@@ -22,6 +22,8 @@ CLIENTS = {"requests": "requests", "urllib3's Retry(2)": "urllib3, any method", 
 """The clients that meet the faults, as the fault table calls them."""
 POLICIES = {"requests": "no retry", "urllib3's Retry(2)": "urllib3 Retry", OURS: "default"}
 """The same that meet outages, as those call them."""
+FIRST = OURS, "urllib3's Retry(2)", "requests"
+"""The order in which sentences name them."""
 BOUND = 5.0
 """Seconds after which an operation counts as hanging."""
 SHORT = {"before": 2.0, "lasts": 3.0, "after": 5.0}
@@ -68,20 +70,42 @@ def harm(outcomes: dict[str, dict[str, str]], client: str) -> list[str]:
     ]
 
 
+def sentences(outcomes: dict[str, dict[str, str]], outages: dict[str, dict[str, dict[str, float]]]) -> list[str]:
+    """Return the result, a sentence for the faults and for each trouble, which says where plain requests did better."""
+    ended = [
+        f"{name} {sum(row[name] == FAULTS[fault].best for fault, row in outcomes.items())} "
+        f"(with {len(harm(outcomes, name))} wrong bodies or repetitions)"
+        for name in FIRST
+    ]
+    said = [f"Of {len(outcomes)} faults, so many ended as well as can be: {', '.join(ended)}."]
+    for trouble, found in outages.items():
+        through = [
+            f"{name} {found[name]['success']:.0f} %, with {found[name]['amplification']:.2f} requests each"
+            for name in FIRST
+        ]
+        better = [
+            f"{SHOWN[key]} {found['requests'][key]:.0f} over {found[OURS][key]:.0f}"
+            for key in ("success", "success after")
+            if found["requests"][key] > found[OURS][key]
+        ]
+        worse = f"; plain requests did better ({', '.join(better)})" if better else ""
+        said.append(f"{trouble.capitalize()}, calls that came through: {'; '.join(through)}{worse}.")
+    return said
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run, print, and write what was asked for."""
     options = command.parser(__doc__, "three faults, outages of a second").parse_args(arguments)
     command.forget_settings()
     began = time.monotonic()
+    print("Half a minute ...", flush=True)
     outcomes = meet_faults([*QUICK] if options.quick else [*FAULTS])
-    rows = [[fault, *row.values()] for fault, row in outcomes.items()]
-    print(command.table(["the server's fault", *CLIENTS], rows), flush=True)
-    for name in CLIENTS:
-        best = sum(row[name] == FAULTS[fault].best for fault, row in outcomes.items())
-        harmed = ", ".join(harm(outcomes, name)) or "none"
-        print(f"{name}: {best} of {len(outcomes)} ended as well as can be; wrong bodies and repetitions: {harmed}")
-    print(NOTE)
     outages = meet_outages(**(dict.fromkeys(SHORT, 1.0) if options.quick else SHORT))
+    print("", *sentences(outcomes, outages), "", sep="\n")
+    print(command.table(["the server's fault", *CLIENTS], [[fault, *row.values()] for fault, row in outcomes.items()]))
+    for name in CLIENTS:
+        print(f"Harm without need, {name}: {', '.join(harm(outcomes, name)) or 'none'}")
+    print(NOTE)
     for trouble, found in outages.items():
         load = f"{TROUBLES[trouble].part:.0%} of what it can do"
         lines = [[title, *(f"{each[name]:.2f}" for each in found.values())] for name, title in SHOWN.items()]

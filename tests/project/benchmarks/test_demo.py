@@ -43,5 +43,15 @@ def test_a_short_run(tmp_path, capsys):
     restart = found["outages"]["restart, 3 s"]
     assert restart["requests"]["success"] < restart[demo.OURS]["success"]
     shown = capsys.readouterr().out
-    assert f"{demo.OURS}: 3 of 3 ended as well as can be; wrong bodies and repetitions: none" in shown
-    assert "requests per operation, meanwhile" in shown
+    said, tables = shown.split("the server's fault")
+    assert f"Of 3 faults, so many ended as well as can be: {demo.OURS} 3 (with 0 wrong bodies or repetitions)" in said
+    assert 3 == sum(map(said.count, ("Of 3 faults", "Restart, 3 s,", "Load x3,")))
+    assert "requests per operation, meanwhile" in tables
+
+
+def test_a_sentence_says_where_plain_requests_did_better():
+    """In which figure, and by how much."""
+    figures = {"success": 40.0, "amplification": 1.0, "success after": 60.0}
+    found = dict.fromkeys(demo.FIRST, figures) | {demo.OURS: {**figures, "success after": 50.0}}
+    _, said = demo.sentences({}, {"load x3": found})
+    assert said.endswith("; plain requests did better (begun afterwards: success, % 60 over 50).")
