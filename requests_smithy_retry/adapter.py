@@ -201,7 +201,7 @@ class RetryAdapter(AdapterBase):
 
     @property
     def addresses(self) -> Opener:
-        """What opens the sockets, and knows the addresses that failed lately (contract 14.5). A copy has its own."""
+        """The opener of its sockets, which knows what addresses failed lately (contract 14.5). A copy has its own."""
         # Asked for during construction, too. setdefault: threads that ask at the same moment get the same one.
         known: Opener | None = self.__dict__.get("_addresses")
         return known or self.__dict__.setdefault("_addresses", opener(self.clock))

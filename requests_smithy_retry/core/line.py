@@ -121,7 +121,7 @@ class Failure(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """What the attempts of an operation have come to so far: beside the last outcome, it decides about the next one. It
+    """The sum of an operation's attempts so far: beside the last outcome, it decides about the next one. It
     travels in a strategy's token. All but the last four are the quota's.
 
     :param began: when its first attempt began.

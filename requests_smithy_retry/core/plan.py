@@ -70,7 +70,7 @@ class Call:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Plan:
-    """What each call goes by: an adapter's config, with all that would else be looked up each time.
+    """The guide of each call: an adapter's config, with all that would else be looked up each time.
 
     :param shown: what the adapter shows as the ``Retry`` of urllib3, which may be changed in place; None: nothing yet.
     :param begin_foreign: begins an operation of a strategy that is not built in; None: it is built in.
