@@ -108,6 +108,8 @@ class StopReason(enum.Enum):
     only :func:`~requests_smithy_retry.testing.watched_attempts` records a history."""
 
 
+TOO_LATE = "the deadline had passed before the request was sent"
+"""The phrase for an attempt that is not made, because no time is left for it."""
 QUIET_ENDINGS = frozenset({StopReason.SUCCESS, StopReason.NOT_RETRYABLE, StopReason.REQUEST_FAULT, StopReason.DISABLED})
 """The stop reasons that are not giving up, because no retry was indicated."""
 

@@ -17,7 +17,7 @@ from ..classifiers.actions import ErrorKind, NoActionIndicated, RetryForbidden, 
 from ..classifiers.fold import Classification, classify_operation
 from ..classifiers.outcome import Outcome
 from ..config.retry_options import OperationOptions
-from ..errors import StopReason, is_unresolved
+from ..errors import TOO_LATE, StopReason, is_unresolved
 from ..urls import display_scope
 from .line import Bounds, Failure, Go, Progress
 from .policy import Delay, Policy, TooLong
@@ -38,7 +38,6 @@ from .steps import (
 )
 
 NOT_FOUND = 404
-TOO_LATE = "the deadline had passed before the request was sent"
 
 
 SUCCEEDED = Stop(StopReason.SUCCESS, StopReason.SUCCESS.value)

@@ -14,7 +14,7 @@ from ..classifiers.transport_faults import is_timeout
 from ..clock import Clock, Deadline, after, earliest
 from ..config.retry_config import RetryConfig
 from ..config.retry_options import OperationOptions
-from ..errors import RetryConfigWarning
+from ..errors import TOO_LATE, RetryConfigWarning
 from ..interruptions import causes, is_foreign, is_interruption
 from ..wire import private
 from ..wire.response import set_read_timeout
@@ -77,7 +77,7 @@ class TimeLimits:
         left = bound.at - self._clock.now()
         if left <= 0:
             this_thread.connecting, self.allowed = True, timeout
-            raise requests.exceptions.ConnectTimeout("the deadline had passed before the request was sent")
+            raise requests.exceptions.ConnectTimeout(TOO_LATE)
         self.allowed = allowed = shrunk(timeout, left)
         return allowed
 
