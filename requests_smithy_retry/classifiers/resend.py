@@ -7,9 +7,9 @@ from .actions import NO_ACTION, ErrorKind, RetryAction, RetryForbidden, RetryInd
 from .outcome import Outcome, ResendFacts
 
 IDEMPOTENT_METHODS = frozenset(
-    {"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "LIST", "PROPFIND", "REPORT", "SEARCH"}
+    {"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "QUERY", "LIST", "PROPFIND", "REPORT", "SEARCH"}
 )
-"""RFC 9110 9.2.2, and methods that only read: LIST of Vault, and the safe ones of WebDAV and CalDAV."""
+"""RFC 9110 9.2.2, QUERY of RFC 10008, and methods that only read: LIST of Vault, the safe ones of WebDAV and CalDAV."""
 
 NOT_APPLIED_STATUSES = frozenset({408, 425, 429})
 

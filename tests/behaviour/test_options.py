@@ -47,7 +47,7 @@ DEFAULTS: dict[str, Any] = {
     "timeout": None,
     "resume": True,
     "allowed_methods": frozenset(
-        ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "LIST", "PROPFIND", "REPORT", "SEARCH"]
+        ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "QUERY", "LIST", "PROPFIND", "REPORT", "SEARCH"]
     ),
     "retry_status_codes": frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529}),
     "idempotency_key": False,

@@ -83,9 +83,16 @@ def test_strict_methods_are_urllib3s_habit() -> None:
     assert send(scripted(429, 200, max_retries=strict), "GET").status_code == 200
 
 
-@pytest.mark.parametrize("method", ["LIST", "PROPFIND", "REPORT", "SEARCH", "search"])
+@pytest.mark.parametrize("method", ["QUERY", "LIST", "PROPFIND", "REPORT", "SEARCH", "search"])
 def test_methods_that_only_read_are_sent_again(method: str) -> None:
-    """The reading methods of Vault, WebDAV and CalDAV are sent again; a translated ``Retry`` has its own set."""
+    """QUERY and the reading methods of Vault, WebDAV and CalDAV are sent again; a translated ``Retry`` has its own set."""
     assert send(scripted(500, 200), method).status_code == 200
     assert send(scripted(reset_error(), 200), method).status_code == 200
     assert send(scripted(500, 200, max_retries=Retry(1, status_forcelist=[500])), method).status_code == 500
+
+
+def test_a_query_is_sent_again_with_its_body() -> None:
+    """The body of a QUERY is the question: it goes out whole each time."""
+    adapter = scripted(503, reset_error(), 200)
+    assert send(adapter, "QUERY", data=b"select a").status_code == 200
+    assert [sent.body for sent in adapter.sent] == [b"select a"] * 3
