@@ -1,15 +1,16 @@
 """The server's hints about the wait (contract 7.2, 7.3): parsing, and the delay that follows. Pure.
 
 In order: ``x-amz-retry-after`` (ms), ``retry-after-ms`` and ``x-ms-retry-after-ms`` (ms), ``Retry-After`` (seconds or
-an HTTP-date, RFC 9110 10.2.3). A malformed one is skipped.
+an HTTP-date, RFC 9110 10.2.3). A malformed one is skipped. Of several fields of one name, or members in one field, the
+longest wait counts: a proxy may have added its own.
 """
 
 from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Collection, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 AMZ_HEADER = "x-amz-retry-after"
@@ -26,6 +27,9 @@ _HTTP_DATE = (
     r"|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, [0-9]{2}-[A-Z][a-z]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT"
     r"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2} [1-9][0-9]{3}"
 )
+_DAY_NAME = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)"
+_MOST_PARTS = 200
+"""The most parts between commas of one header that are read."""
 _HUGE_DIGITS = 15
 """The most digits that are converted: a longer number exceeds any limit, and Python refuses thousands of digits."""
 
@@ -52,16 +56,35 @@ def read_hint(headers: Mapping[str, str], *, wall: float) -> Hint | None:
     if HINTS.isdisjoint(names_in(headers)):
         return None
     for name in (AMZ_HEADER, *MILLISECOND_HEADERS):
-        value = headers.get(name)
-        if value is not None:
-            milliseconds = parse_integer(value)
-            if milliseconds is not None:
-                return Hint(milliseconds / 1000, name)
-    value = headers.get("retry-after")
-    if value is None:
-        return None
-    seconds = parse_retry_after(value, date=headers.get("date"), wall=wall)
+        milliseconds = longest_in(headers.get(name), parse_integer)
+        if milliseconds is not None:
+            return Hint(milliseconds / 1000, name)
+    parse = partial(parse_retry_after, date=headers.get("date"), wall=wall)
+    seconds = longest_in(headers.get("retry-after"), parse)
     return None if seconds is None else Hint(seconds, "retry-after")
+
+
+def longest_in(value: str | None, parse: Callable[[str], float | None]) -> float | None:
+    """Return the largest number among the well-formed members of a header; None: there is none."""
+    found = () if value is None else map(parse, members_of(value))
+    return max((number for number in found if number is not None), default=None)
+
+
+def members_of(value: str) -> Iterator[str]:
+    """Return the members of a header, as ``requests`` joins several fields of one name; a date's comma is its own.
+
+    >>> list(members_of("2, Sun, 06 Nov 1994 08:49:37 GMT, soon"))
+    ['2', 'Sun, 06 Nov 1994 08:49:37 GMT', 'soon']
+    """
+    day = ""
+    for part in value.split(",", _MOST_PARTS):
+        if day:
+            yield f"{day},{part}"
+            day = ""
+        elif re.fullmatch(_DAY_NAME, text := part.strip(" \t")):
+            day = text
+        else:
+            yield text
 
 
 def parse_integer(value: str) -> float | None:

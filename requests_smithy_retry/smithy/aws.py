@@ -16,7 +16,7 @@ from ..config.options import source_of
 from ..config.retry_config import RetryConfig
 from ..config.sources import BOOLEANS, Found, parse_text
 from ..core.port import Feature
-from ..core.server_hints import AMZ_HEADER, parse_integer
+from ..core.server_hints import AMZ_HEADER, longest_in, parse_integer
 from ..errors import RetryConfigError, RetryConfigWarning
 from ..observing.events import BeforeAttempt, RetryListener
 from .error_code import error_code
@@ -65,7 +65,7 @@ class AwsErrorCodeClassifier:
         if response is None or response.status_code < 400:
             return NO_ACTION
         text = response.headers.get(AMZ_HEADER)
-        milliseconds = parse_integer(text) if isinstance(text, str) else None
+        milliseconds = longest_in(text, parse_integer) if isinstance(text, str) else None
         floor, source = (None, None) if milliseconds is None else (milliseconds / 1000, AMZ_HEADER)
         code = error_code(response.headers, outcome.body_prefix)
         if code in THROTTLING_CODES:

@@ -156,7 +156,7 @@ def test_an_unknown_code_an_exception_and_nothing_at_all_are_no_opinion() -> Non
     assert code_of(Outcome()) is None
 
 
-@pytest.mark.parametrize(("hint", "floor"), [("1500", 1.5), ("soon", None), (None, None)])
+@pytest.mark.parametrize(("hint", "floor"), [("1500", 1.5), ("1500, 900", 1.5), ("soon", None), (None, None)])
 def test_the_servers_wait_refines_a_verdict_and_makes_none(hint: str | None, floor: float | None) -> None:
     """Contract 3.6: ``x-amz-retry-after`` is a floor for a transient code or an earlier verdict, no verdict itself."""
     headers = {} if hint is None else {"x_amz_retry_after": hint}

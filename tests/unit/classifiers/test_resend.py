@@ -85,7 +85,7 @@ def test_strict_methods_are_urllib3s_habit() -> None:
 
 @pytest.mark.parametrize("method", ["QUERY", "LIST", "PROPFIND", "REPORT", "SEARCH", "search"])
 def test_methods_that_only_read_are_sent_again(method: str) -> None:
-    """QUERY and the reading methods of Vault, WebDAV and CalDAV are sent again; a translated ``Retry`` has its own set."""
+    """QUERY, and what reads in Vault, WebDAV and CalDAV, is sent again; a translated ``Retry`` has its own set."""
     assert send(scripted(500, 200), method).status_code == 200
     assert send(scripted(reset_error(), 200), method).status_code == 200
     assert send(scripted(500, 200, max_retries=Retry(1, status_forcelist=[500])), method).status_code == 500

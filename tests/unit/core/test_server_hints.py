@@ -123,6 +123,36 @@ def test_the_order_of_headers(headers, expected):
     assert expected == read_hint(CaseInsensitiveDict(headers), wall=WALL)
 
 
+IN_4 = "Sun, 06 Nov 1994 08:49:41 GMT"
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({"Retry-After": "2, 2"}, Hint(2, "retry-after")),
+        ({"Retry-After": "1, 2"}, Hint(2, "retry-after")),
+        ({"Retry-After": "2,1.5"}, Hint(2, "retry-after")),
+        ({"Retry-After": "2, soon"}, Hint(2, "retry-after")),
+        ({"Retry-After": ", ,2,"}, Hint(2, "retry-after")),
+        ({"Retry-After": f"{DATES[0]}, {IN_4}"}, Hint(4, "retry-after")),
+        ({"Retry-After": f"{IN_4}, {DATES[1]}, {DATES[2]}"}, Hint(4, "retry-after")),
+        ({"Retry-After": f"3, {IN_4}, 2"}, Hint(4, "retry-after")),
+        ({"Retry-After": f"5, {IN_4}"}, Hint(5, "retry-after")),
+        ({"Retry-After": f"Sun, {IN_4}"}, None),
+        ({"Retry-After": "Sun, 2"}, None),
+        ({"Retry-After": "2, Sun"}, Hint(2, "retry-after")),
+        ({"Retry-After": "soon, later"}, None),
+        ({"retry-after-ms": "20, 30", "Retry-After": "9"}, Hint(0.03, "retry-after-ms")),
+        ({"x-amz-retry-after": "1500, 1000"}, Hint(1.5, "x-amz-retry-after")),
+        ({"x-ms-retry-after-ms": "soon, 40"}, Hint(0.04, "x-ms-retry-after-ms")),
+        ({"Retry-After": "2, " * 30_000 + "9"}, Hint(2, "retry-after")),
+    ],
+)
+def test_the_longest_of_several_counts(headers, expected):
+    """Of several fields or members of one name, a proxy's own among them, the longest well-formed one counts."""
+    assert expected == read_hint(CaseInsensitiveDict(headers), wall=WALL)
+
+
 @pytest.mark.parametrize(
     ("computed", "hint", "expected"),
     [
@@ -181,6 +211,7 @@ def test_a_delay_is_never_shorter_than_the_backoff(computed, seconds, source):
         ({"Retry-After": "Sun, 06 Nov 1994 08:49:37 GMT", "Date": "Sun, 06 Nov 1994 08:49:34 GMT"}, 3),
         ({"retry-after-ms": "250"}, 0.25),
         ({"Retry-After": "120"}, 120),
+        ({"Retry-After": "7, 3"}, 7),
     ],
 )
 def test_through_the_adapter(headers, expected, stream):
