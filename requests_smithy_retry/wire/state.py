@@ -13,6 +13,8 @@ from ..clock import Deadline
 
 LONGEST_SOCKET_TIMEOUT = 2e6
 """The longest timeout of a socket, in seconds (23 days): it counts milliseconds in an int of 32 bits."""
+PAIR = 2
+"""The parts of a timeout that is a tuple: to connect, and to read."""
 
 
 class Peer(Protocol):
@@ -158,16 +160,27 @@ def shrunk(timeout: Any, left: float) -> Any:
 
 
 def read_part(timeout: Any) -> float | None:
-    """Return the read timeout in seconds from a timeout of any shape; None for no limit."""
+    """Return the read timeout in seconds from a timeout of any shape; None for no limit.
+
+    Never raise: what is no timeout is refused where requests and urllib3 refuse it, or is of no interest to a mock.
+    """
+    part: Any = timeout
     if isinstance(timeout, Timeout):
         copy = timeout.clone()
         copy.start_connect()
-        return Timeout.resolve_default_timeout(copy.read_timeout)
-    return timeout[1] if isinstance(timeout, tuple) else timeout  # type: ignore[no-any-return]
+        part = copy.read_timeout
+    elif isinstance(timeout, tuple):
+        part = timeout[1] if len(timeout) == PAIR else None
+    seconds: Any = Timeout.resolve_default_timeout(part)
+    return seconds if _is_number(seconds) else None
 
 
 def _least(part: Any, left: float) -> Any:
     if part is None or part is Timeout.DEFAULT_TIMEOUT:
         return left
     # Leave non-numbers for urllib3 to reject.
-    return min(part, left) if isinstance(part, (int, float)) and not isinstance(part, bool) else part
+    return min(part, left) if _is_number(part) else part
+
+
+def _is_number(part: Any) -> bool:
+    return isinstance(part, (int, float)) and not isinstance(part, bool)

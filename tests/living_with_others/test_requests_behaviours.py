@@ -4,10 +4,12 @@ import ssl
 
 import pytest
 import requests
+from requests.adapters import HTTPAdapter
 from requests.auth import HTTPDigestAuth
 
 from requests_smithy_retry import RetryAdapter, install, retry_history, uninstall
 from tests.faults import FaultProxy, FaultServer, Reply
+from tests.support import scripted, send
 
 pytestmark = pytest.mark.real_time
 
@@ -94,3 +96,29 @@ def test_tls_is_verified(session, tmp_path):
             session.get(server.url)
         assert 1 == len(retry_history(caught.value).attempts)
         assert 2 == len(server.requests)
+
+
+def refusal(adapter, **arguments):
+    """Return what a request with these arguments is refused with, by type and text."""
+    with FaultServer(default=Reply(200)) as server, requests.Session() as session:
+        session.mount("http://", adapter)
+        try:
+            session.get(server.url, **arguments)
+        except Exception as error:
+            return type(error), str(error), len(server.requests)
+
+
+@pytest.mark.parametrize("options", [{}, {"operation_timeout": 5}, {"max_attempts": 1}], ids=str)
+@pytest.mark.parametrize("timeout", [(), (3,), (1, 2, 3), "3", (1, "3"), b"1", [1, 2], True, (1, -1), 0, {}], ids=str)
+def test_a_bad_timeout_is_refused_in_the_words_of_requests(timeout, options):
+    """Its own ``ValueError`` says what is allowed, and nothing is sent."""
+    plain = refusal(HTTPAdapter(), timeout=timeout)
+    assert plain == refusal(RetryAdapter(**options), timeout=timeout)
+    assert (ValueError, 0) == (plain[0], plain[2])
+
+
+def test_a_timeout_that_nobody_looks_at_is_nobodys_fault():
+    """Where a stand-in for the adapter below takes any time-out, so do we."""
+    adapter = scripted(503, 200, operation_timeout=5)
+    assert 200 == send(adapter, timeout=(3,)).status_code
+    assert 200 == send(scripted(200), timeout=[3]).status_code

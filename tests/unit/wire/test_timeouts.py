@@ -84,6 +84,15 @@ def test_the_part_for_reading(timeout: Any, expected: float | None) -> None:
     assert read_part(timeout) == expected
 
 
+@pytest.mark.parametrize(
+    "timeout",
+    [(), (3,), (1, 2, 3), (1, Timeout.DEFAULT_TIMEOUT), (1, "2"), [1, 2], "3", b"3", True, (1, True), {}, Decimal(3)],
+)
+def test_what_is_no_number_is_no_limit_for_reading(timeout: Any) -> None:
+    """Who refuses it does so with a sentence of its own; until then nothing of ours raises."""
+    assert read_part(timeout) is None
+
+
 def test_a_total_is_what_is_left_of_it_for_reading() -> None:
     """A urllib3 Timeout with nothing but a total bounds one read by it, and is itself not started."""
     timeout = Timeout(total=5)
