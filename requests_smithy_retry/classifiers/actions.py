@@ -58,6 +58,9 @@ class RetryReason:
             raise ValueError(f"retry_after={safe_repr(after)}: a finite number of seconds (0 or more) is allowed")
 
 
+CLOSED = "RetryAction is a closed union: no action indicated, retry indicated, retry forbidden"
+
+
 class RetryAction:
     """A classifier's verdict. Make one with the constructors below.
 
@@ -71,7 +74,10 @@ class RetryAction:
 
     def __init_subclass__(cls) -> None:
         if cls.__module__ != __name__:
-            raise TypeError("RetryAction is a closed union: no action indicated, retry indicated, retry forbidden")
+            raise TypeError(CLOSED)
+
+    def __init__(self) -> None:
+        raise TypeError(f"{CLOSED}. Make one with a constructor, such as RetryAction.no_action_indicated()")
 
     @staticmethod
     def no_action_indicated() -> NoActionIndicated:

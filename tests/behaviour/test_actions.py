@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import pickle
 import re
@@ -65,6 +66,18 @@ def test_the_union_is_closed(base: type) -> None:
     """A fourth verdict, or a subclass of one of the three, raises ``TypeError``."""
     with pytest.raises(TypeError, match="closed union"):
         type("Maybe", (base,), {"__slots__": (), "__module__": "elsewhere"})
+
+
+def test_a_verdict_is_one_of_three() -> None:
+    """``RetryAction()`` would be none of them; the error names the constructors."""
+    with pytest.raises(TypeError, match=r"RetryAction\.no_action_indicated\(\)"):
+        RetryAction()
+
+
+def test_each_verdict_can_be_copied_and_pickled() -> None:
+    """It comes back equal."""
+    verdicts = RetryAction.no_action_indicated(), RetryAction.transient_error(), RetryAction.retry_forbidden("why")
+    assert copy.deepcopy(verdicts) == pickle.loads(pickle.dumps(verdicts)) == verdicts
 
 
 KINDS = "one of ErrorKind.TRANSIENT, ErrorKind.THROTTLING, ErrorKind.SERVER, ErrorKind.CLIENT"
