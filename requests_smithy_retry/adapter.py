@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from requests import PreparedRequest, Session
 from requests.adapters import HTTPAdapter
+from urllib3.util.retry import Retry
 
 from .clock import SYSTEM_CLOCK, Clock
 from .config.options import UNSET, signature_with
@@ -28,10 +29,11 @@ from .wire.state import LATE_PATCH, is_patched_late
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-    from urllib3.util.retry import Retry
 
     from .core.scope import Scope
     from .features.urllib3_retry import MaxRetries as AdapterBase
+else:  # pragma: no branch - for typing.get_type_hints
+    from .typing_names import Unpack
 
 S = TypeVar("S", bound=Session)
 

@@ -77,7 +77,7 @@ class SystemClock:
 
     __slots__ = ()
 
-    now: staticmethod[[], float] = staticmethod(running_on())
+    now = staticmethod(running_on())
 
     def wall(self) -> float:
         """Return seconds since the epoch."""

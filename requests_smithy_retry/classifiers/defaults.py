@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from ..config.retry_config import RetryConfig
+from ..core.port import Feature
 from .modeled import ModeledAsRetryableClassifier
 from .protocol import RetryClassifier, in_order
 from .statuses import HttpStatusCodeClassifier, IdempotencyKeyClassifier
 from .transport_faults import TransientErrorClassifier
-
-if TYPE_CHECKING:
-    from ..core.port import Feature
 
 
 def default_classifiers(

@@ -13,6 +13,8 @@ from .protocol import RetryClassifierPriority
 
 if TYPE_CHECKING:
     from requests import Response
+else:  # pragma: no branch - for typing.get_type_hints; classifiers know no HTTP library
+    Response = Any
 
 
 class ModeledAsRetryableClassifier:

@@ -11,6 +11,8 @@ from ..errors import StopReason, safe_error
 
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response
+else:  # pragma: no branch - for typing.get_type_hints; classifiers know no HTTP library
+    PreparedRequest = Response = Any
 
 
 LONGEST_FLOOR = 1e15

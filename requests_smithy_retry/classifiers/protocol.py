@@ -9,11 +9,13 @@ from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, SupportsIndex, overload, runtime_checkable
 
+from .actions import RetryAction
+from .outcome import Outcome
+
 if TYPE_CHECKING:
     from requests import PreparedRequest
-
-    from .actions import RetryAction
-    from .outcome import Outcome
+else:  # pragma: no branch - for typing.get_type_hints; classifiers know no HTTP library
+    PreparedRequest = Any
 
 
 class RetryClassifierPriority(tuple[int, ...]):

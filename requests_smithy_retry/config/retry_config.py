@@ -6,16 +6,16 @@ line and the tables of the documentation are read off the field; :data:`CONTRADI
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import not_
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
 
 from ..checks import number, status_codes, whole_number
 from ..classifiers.protocol import Only, RetryClassifier
 from ..classifiers.resend import IDEMPOTENT_METHODS
 from ..classifiers.statuses import RETRY_STATUS_CODES
-from ..core.backoff import RETRY_SPECS, ExponentialRetryBackoffStrategy, Jitter, RetryNumbers
+from ..core.backoff import RETRY_SPECS, Backoff, ExponentialRetryBackoffStrategy, Jitter, RetryNumbers
 from ..core.line import ATTEMPTS
 from ..core.payoff import PayoffTokenBucket
 from ..core.quota import RetryQuota
@@ -24,21 +24,22 @@ from . import parsers as types
 from .options import adapter_option, classifier_option, nearest, option, options_of, warn_of_void
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-    from typing import TypeAlias
-
     from requests import PreparedRequest, Response
     from typing_extensions import Self
     from urllib3.util import Timeout
 
-    from ..core.backoff import Backoff
     from ..features.rate_limits import RateLimitDialect
     from ..features.redis import RedisClient
     from ..features.urllib3_retry.translation import JitteredBackoff, Urllib3Rules
     from .report import Setting, WorstCase
+else:  # pragma: no branch - for typing.get_type_hints; a config knows no HTTP library and no feature
+    from ..typing_names import Self
 
-    Quota: TypeAlias = float | str | RetryQuota | RedisClient | Callable[[str], RetryQuota] | None
-    TimeoutType: TypeAlias = float | tuple[float | None, float | None] | Timeout | None
+    PreparedRequest = Response = Timeout = Any
+    RateLimitDialect = RedisClient = JitteredBackoff = Urllib3Rules = Setting = WorstCase = Any
+
+Quota: TypeAlias = float | str | RetryQuota | RedisClient | Callable[[str], RetryQuota] | None
+TimeoutType: TypeAlias = float | tuple[float | None, float | None] | Timeout | None
 
 
 def has_line(quota: Any) -> bool:

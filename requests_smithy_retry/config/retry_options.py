@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
     from requests import Response
     from typing_extensions import Unpack
+else:  # pragma: no branch - for typing.get_type_hints; options know no HTTP library
+    from ..typing_names import Unpack
+
+    Event = Response = Any
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,17 +6,11 @@ import enum
 import math
 import random as _random
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from ..checks import is_finite, safe_repr
 from ..classifiers.actions import ErrorKind, RetryReason
-
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    from ..classifiers.outcome import Outcome
-
-    Backoff: TypeAlias = "RetryBackoffStrategy | Callable[[int, Outcome], float]"
+from ..classifiers.outcome import Outcome
 
 
 class RetryNumbers(NamedTuple):
@@ -71,6 +65,9 @@ class RetryBackoffStrategy(Protocol):
 
     def compute_next_backoff_delay(self, retry_attempt: int) -> float:
         """Return the seconds to wait before retry ``retry_attempt``: 1 is the first retry, 0 the first attempt."""
+
+
+Backoff: TypeAlias = RetryBackoffStrategy | Callable[[int, Outcome], float]
 
 
 def random_part() -> float:

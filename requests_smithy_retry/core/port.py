@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from ..errors import StopReason
+
 if TYPE_CHECKING:
     from requests import PreparedRequest, Request, Response
 
@@ -17,13 +19,14 @@ if TYPE_CHECKING:
     from ..classifiers.outcome import Outcome
     from ..classifiers.protocol import RetryClassifier
     from ..config.retry_config import RetryConfig
-    from ..errors import StopReason
     from ..wire.state import Peer
     from .driver import Driver
     from .machine import FirstGate, Remedy
     from .plan import Call
     from .scope import Scope
     from .server_hints import Hint
+else:  # pragma: no branch - for typing.get_type_hints; strategies know no HTTP library
+    PreparedRequest = Request = Response = Any
 
 
 class WaitEnded(Exception):

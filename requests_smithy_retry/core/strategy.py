@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeGuard, runtime_checkable
 
+from ..classifiers.fold import Classification
 from ..classifiers.outcome import Fault, Outcome
 from ..clock import SYSTEM_CLOCK, Clock, wait_in
 from ..config.retry_config import RetryConfig, RetryOptions
@@ -20,6 +21,7 @@ from ..errors import RetryConfigError, RetryError, StopReason, TokenError
 from .line import UNLIMITED, Progress
 from .machine import Context, decide
 from .policy import Policy
+from .port import Feature
 from .quota import RetryQuota, TokenBucketSnapshot
 from .scope import Scope, Scopes, quotas_of
 from .steps import Again, Join, Stop
@@ -28,9 +30,11 @@ if TYPE_CHECKING:
     from requests import PreparedRequest, Response
     from typing_extensions import Self, Unpack
 
-    from ..classifiers.fold import Classification
-    from .port import Feature
     from .steps import Steps
+else:  # pragma: no branch - for typing.get_type_hints; strategies know no HTTP library
+    from ..typing_names import Self, Unpack
+
+    PreparedRequest = Response = Any
 
 
 @runtime_checkable

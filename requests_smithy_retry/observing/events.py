@@ -15,16 +15,17 @@ from ..checks import most_attempts
 from ..classifiers.actions import ErrorKind, RetryIndicated
 from ..classifiers.fold import Classification
 from ..config.parsers import EVENTS
+from ..config.retry_options import OperationOptions
 from ..errors import StopReason, safe_error
 from ..urls import safe_url
-from ..wire.state import this_thread
+from ..wire.state import Peer, this_thread
 from .history import AttemptRecord, RetryHistory
 
 if TYPE_CHECKING:
-    from ..config.retry_options import OperationOptions
     from ..core.driver import Driver
     from ..core.steps import Again
-    from ..wire.state import Peer
+else:  # pragma: no branch - for typing.get_type_hints; the heart imports this module
+    Driver = Again = Any
 
 
 class BeforeAttempt(NamedTuple):

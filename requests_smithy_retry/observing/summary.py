@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..urls import display_scope
 
 if TYPE_CHECKING:
-    import requests
+    from requests import Session
 
     from ..core.scope import Scopes
+else:  # pragma: no branch - for typing.get_type_hints; only who asks for a summary needs it
+    Session = Any
 
 
 class RetrySummary(NamedTuple):
@@ -54,7 +56,7 @@ COUNTS = RetrySummary._fields[:-1]
 """What is added up."""
 
 
-def retry_summary(session: requests.Session) -> RetrySummary:
+def retry_summary(session: Session) -> RetrySummary:
     """Return what the retries of a session did so far, over all its adapters.
 
     It counts whether or not anybody asks, at no cost that can be measured. Sessions whose adapters share a strategy, as

@@ -37,6 +37,8 @@ from .protocols import Protocol, body_text, header, parameters, path_segments, p
 
 if TYPE_CHECKING:
     from requests import PreparedRequest
+else:  # pragma: no branch - for typing.get_type_hints; classifiers know no HTTP library
+    PreparedRequest = Any
 
 
 class SmithyModel:

@@ -39,7 +39,7 @@ WAITS = {
 WAITING = {"sleep", "wait", "wait_for", "wait_on", "wait_in", "drive"}
 
 LAYERS = [
-    {"__init__", "checks", "urls", "errors", "forksafe", "interruptions"},
+    {"__init__", "checks", "urls", "errors", "forksafe", "interruptions", "typing_names"},
     {"core/steps", "core/line", "core/quota", "core/payoff", "core/server_hints", "clock"},
     {"wire"},
     {"classifiers", "core/backoff"},

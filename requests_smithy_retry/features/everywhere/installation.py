@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from ...config.retry_config import RetryConfig, RetryOptions
     from ...core.strategy import RetryStrategy
     from ...errors import RetryConfigError
+else:  # pragma: no branch - for typing.get_type_hints; what a policy needs is imported by install()
+    from ...config.retry_config import RetryConfig, RetryOptions
+    from ...errors import RetryConfigError
+    from ...typing_names import Unpack
+
+    BaseAdapter = RetryAdapter = RetryStrategy = Any
 
 
 class Told(NamedTuple):
