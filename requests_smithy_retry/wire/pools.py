@@ -23,6 +23,7 @@ from urllib3.exceptions import EmptyPoolError, PoolError
 from urllib3.poolmanager import RecentlyUsedContainer  # type: ignore[attr-defined]
 
 from ..clock import SYSTEM_CLOCK
+from ..interruptions import is_interruption
 from . import private
 from .connect import Connect, Opener
 from .proxies import prepare_tunnel
@@ -70,19 +71,32 @@ def most_idle(connection: Any) -> float:
     return max(LEAST_IDLE, min([MAX_IDLE, *announced]))
 
 
-@functools.cache
 def keep_alive_options() -> tuple[tuple[int, int, int], ...]:
-    """Return the socket options that switch TCP keep-alive on, as far as the platform takes them."""
+    """Return the socket options that switch TCP keep-alive on, as far as the platform takes them.
+
+    Where no socket can be made now, there are none for now.
+    """
+    try:
+        return _taken_options()
+    except Exception as error:
+        if is_interruption(error):
+            raise
+        return ()
+
+
+@functools.cache
+def _taken_options() -> tuple[tuple[int, int, int], ...]:
     wanted = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
     for names, seconds in (("TCP_KEEPIDLE", "TCP_KEEPALIVE"), PROBE_AFTER), (("TCP_KEEPINTVL",), PROBE_EVERY):
         numbers = [getattr(socket, name) for name in names if hasattr(socket, name)]
         wanted += [(socket.IPPROTO_TCP, number, seconds) for number in numbers[:1]]
     taken = []
-    for option in wanted:
-        # The name may exist, and the kernel may still refuse it.
-        with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
-            sock.setsockopt(*option)
-            taken.append(option)
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
+        for option in wanted:
+            # The name may exist, and the kernel may still refuse it.
+            with contextlib.suppress(OSError):
+                sock.setsockopt(*option)
+                taken.append(option)
     return tuple(taken)
 
 

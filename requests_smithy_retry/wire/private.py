@@ -11,11 +11,11 @@ import http.client
 import io
 import socket
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
-import urllib3
+import urllib3.connection
 from requests import PreparedRequest, Response
-from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connection import HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.poolmanager import RecentlyUsedContainer  # type: ignore[attr-defined]
 
@@ -81,10 +81,17 @@ LACKING = (
 )
 
 
-def _owners() -> dict[str, Any]:
-    connection = HTTPConnection("localhost")
-    sock = socket.socket()
-    sock.close()
+class _NoSocket:
+    """Stands in for a socket, which cannot be made everywhere: whatever is called on it does nothing."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments: None
+
+
+def _owners(classes: Looked) -> dict[str, Any]:
+    """Return what has the names; None where a program has put something else in the place of the library's own."""
+    plain = [kind for kind in getattr(classes.socket, "__mro__", ()) if kind.__module__ == socket.__name__]
+    connection = classes.connection("localhost")
     return {
         "HTTPConnectionPool": HTTPConnectionPool,
         "PoolManager": urllib3.PoolManager,
@@ -96,29 +103,45 @@ def _owners() -> dict[str, Any]:
         "Response": Response(),
         "PreparedRequest": PreparedRequest(),
         "client.HTTPResponse": http.client.HTTPResponse,
-        "SocketIO": socket.SocketIO(sock, "r"),
-        "socket": sock,
+        "SocketIO": classes.reader(_NoSocket(), "r"),
+        "socket": plain[0] if plain else None,
     }
 
 
-@functools.cache
+class Looked(NamedTuple):
+    """The classes of which programs and tests replace some for a while; what was seen holds for these alone."""
+
+    socket: Any
+    reader: Any
+    connection: Any
+
+
 def missing() -> tuple[str, ...]:
-    """Return the names that the installed release lacks; warn if there is any."""
-    owners = _owners()
+    """Return the names that the installed release lacks; warn if there is any. No socket is made."""
+    return _missing_in(Looked(socket.socket, socket.SocketIO, urllib3.connection.HTTPConnection))
+
+
+@functools.lru_cache(maxsize=8)
+def _missing_in(classes: Looked) -> tuple[str, ...]:
+    owners = _owners(classes)
     lacking = []
     for name in NAMES:
         owner, _, attribute = name.rpartition(".")
-        if not hasattr(owners[owner], attribute):
+        if owners[owner] is not None and not hasattr(owners[owner], attribute):
             lacking.append(name)
     if lacking and not IS_FUTURE:
-        from importlib.metadata import version  # only here
-
-        text = LACKING.format(names=", ".join(lacking), urllib3=version("urllib3"))
-        warnings.warn(text, RetryConfigWarning, stacklevel=2)
+        text = LACKING.format(names=", ".join(lacking), urllib3=urllib3.__version__)  # type: ignore[attr-defined]
+        warnings.warn(text, RetryConfigWarning, stacklevel=3)
     return tuple(lacking)
 
 
-@functools.cache
+_found_all = False
+"""True once it was seen that no name is missing; that one was missing may be due to a stand-in of a test."""
+
+
 def are_known() -> bool:
     """Return True if what is below urllib3's pools is as it is known here."""
-    return not (IS_FUTURE or missing())
+    global _found_all
+    if not _found_all:
+        _found_all = not (IS_FUTURE or missing())
+    return _found_all

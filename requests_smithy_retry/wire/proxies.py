@@ -21,8 +21,11 @@ from .state import this_thread
 GRANTED = 200
 PASSING = frozenset({408, 429})
 """The answers to CONNECT below 500 after which another one may be granted."""
-_timeout_of = socket.socket.gettimeout
-_set_timeout = socket.socket.settimeout  # PySocks has another one, which asks whether it is connected
+# A test may have put a function that raises in the place of the class.
+_found: Any = socket.socket
+_plain: Any = _found if isinstance(_found, type) else socket.SocketType
+_timeout_of = _plain.gettimeout
+_set_timeout = _plain.settimeout  # PySocks has another one, which asks whether it is connected
 
 
 class Bounded:
@@ -105,7 +108,7 @@ def note_refusal(connection: Any, error: BaseException) -> None:
         is_refused = answer != GRANTED and answer < 500 and answer not in PASSING
     else:
         proxy, sock = getattr(connection, "proxy", None), connection.sock
-        is_within_tls = sock is not None and (isinstance(sock, ssl.SSLSocket) or not isinstance(sock, socket.socket))
+        is_within_tls = sock is not None and (isinstance(sock, ssl.SSLSocket) or not isinstance(sock, _plain))
         is_refused = isinstance(error, TimeoutError) and getattr(proxy, "scheme", "") == "https" and not is_within_tls
     if is_refused:
         error.__cause__ = ProxyRefusal(f"answer to CONNECT: {answer or 'none'}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import signal
 import socket
 import time
 from typing import Any
@@ -20,6 +22,16 @@ from tests.faults.oracle import tls_contexts
 from tests.support import session_with
 
 from .support import SocksProxy, session
+
+
+def raising(error: BaseException) -> Any:
+    """A function that raises the error."""
+
+    def stand_in(*_: Any, **__: Any) -> Any:
+        raise error
+
+    return stand_in
+
 
 HEARD: dict[str, tuple[tuple[str, ...], float]] = {
     "apache": (("timeout=5, max=100",), 4),
@@ -227,12 +239,36 @@ def test_a_platform_takes_what_it_has(monkeypatch: pytest.MonkeyPatch, present: 
         monkeypatch.delattr(socket, name, raising=False)
     for name in present:
         monkeypatch.setattr(socket, name, number, raising=False)
-    assert expected == len(pools.keep_alive_options.__wrapped__())
+    assert expected == len(pools._taken_options.__wrapped__())
+
+
+@pytest.mark.parametrize("error", [OSError(24, "Too many open files"), RuntimeError("no socket in a unit test")])
+def test_where_no_socket_can_be_made_there_are_no_options_for_now(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """That ends nothing, and is not remembered."""
+    pools._taken_options.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(socket, "socket", raising(error))
+        assert () == keep_alive_options()
+    assert keep_alive_options()
+
+
+def test_a_handlers_exception_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that a signal's handler raises while the options are tried ends the call."""
+    pools._taken_options.cache_clear()
+    monkeypatch.setattr(socket, "socket", lambda *arguments: os.kill(os.getpid(), signal.SIGUSR1))
+    outer = signal.signal(signal.SIGUSR1, lambda *arguments: raising(TimeoutError("a limit of its own"))())
+    try:
+        with pytest.raises(TimeoutError, match="a limit of its own"):
+            keep_alive_options()
+    finally:
+        signal.signal(signal.SIGUSR1, outer)
 
 
 def test_an_option_that_the_kernel_refuses_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection must not fail for it."""
     monkeypatch.setattr(socket, "TCP_KEEPINTVL", 9999, raising=False)
-    options = pools.keep_alive_options.__wrapped__()
+    options = pools._taken_options.__wrapped__()
     assert 9999 not in [number for _, number, _ in options]
     assert (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1) in options

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,18 +16,23 @@ from urllib3.connectionpool import HTTPConnectionPool
 import requests_smithy_retry
 from requests_smithy_retry import RetryAdapter, RetryConfigWarning
 from requests_smithy_retry.wire import private
+from requests_smithy_retry.wire.pools import PreparingPool
 from tests.faults import FaultServer, Reply
+from tests.support import python
 
 PACKAGE = Path(requests_smithy_retry.__file__).parent
 
 
+def forget() -> None:
+    private._missing_in.cache_clear()
+    private._found_all = False
+
+
 @pytest.fixture(autouse=True)
 def _look_again() -> Iterator[None]:
-    private.missing.cache_clear()
-    private.are_known.cache_clear()
+    forget()
     yield
-    private.missing.cache_clear()
-    private.are_known.cache_clear()
+    forget()
 
 
 @pytest.mark.parametrize("name", private.NAMES)
@@ -48,6 +54,71 @@ def test_without_one_the_adapter_retries_and_says_what_is_lost(monkeypatch: pyte
         session.trust_env = False
         session.mount("http://", adapters[0])
         assert 200 == session.get(server.url).status_code
+
+
+def test_what_was_missing_for_a_while_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test's stand-in may lack a name; an adapter that is made afterwards has pools of ours again."""
+
+    class Other(socket.SocketIO):
+        def __init__(self, *arguments: object) -> None:
+            """Have nothing."""
+
+    with monkeypatch.context() as patch:
+        patch.setattr(socket, "SocketIO", Other)
+        with pytest.warns(RetryConfigWarning, match=r"SocketIO\._sock"):
+            RetryAdapter()
+        assert not private.are_known()
+    assert private.are_known()
+    assert issubclass(RetryAdapter().poolmanager.pool_classes_by_scheme["http"], PreparingPool)
+
+
+FORBIDDEN = r"""
+import errno, socket, sys, warnings
+
+import requests
+
+plain = socket.socket
+kind, error, way = eval(sys.argv[1])
+
+class Forbidden(plain):
+    def __new__(cls, *arguments, **options):
+        raise error
+
+def forbidden(*arguments, **options):
+    raise error
+
+socket.socket = Forbidden if kind == "class" else forbidden
+warnings.simplefilter("error")
+from requests_smithy_retry import install, mount
+if way == "mount":
+    session = mount(requests.Session(), max_backoff=0)
+else:
+    install(max_backoff=0)
+    session = requests.Session()
+socket.socket = plain
+
+from requests_smithy_retry.testing import FaultServer, CutBody, Reply
+session.trust_env = False
+with FaultServer([Reply(503), CutBody(Reply(200, body=b"x" * 99)), Reply(200, body=b"well")]) as server:
+    print(session.get(server.url, timeout=30).text)
+"""
+"""Makes a session while no socket can be made, and sends with it once one can."""
+
+
+@pytest.mark.real_time  # the child is waited for
+@pytest.mark.parametrize(
+    ("kind", "error", "way"),
+    [
+        ("class", "RuntimeError('no')", "mount"),
+        ("class", "OSError(errno.EMFILE, 'no')", "install"),
+        ("function", "PermissionError(1, 'no')", "mount"),
+        ("function", "RuntimeError('no')", "install"),
+    ],
+)
+def test_a_session_can_be_made_where_no_socket_can(kind: str, error: str, way: str, tmp_path: Path) -> None:
+    """As with plain requests, whoever forbids it; a 503 and a cut body are retried once sockets are allowed."""
+    done = python("-c", FORBIDDEN, f"({kind!r}, {error}, {way!r})", cwd=tmp_path)
+    assert ("well\n", "") == (done.stdout, done.stderr)
 
 
 RENAMED = r"""
