@@ -17,6 +17,7 @@ from .classifiers.protocol import FunctionClassifier, Only, RetryClassifier, in_
 from .clock import SYSTEM_CLOCK, Clock, rest_until_permitted
 from .config.retry_options import current_options
 from .core.foreign import delay_of
+from .core.policy import leaves_time
 from .core.strategy import RetryContext, RetryStrategy, RetryToken, StandardRetryStrategy, context_of
 from .errors import RetryError, StopReason, TokenError
 
@@ -285,10 +286,9 @@ def retry(
         try:
             _check_block(tries, strategy)
             token = token.schedule_retry(directive.reason, error=result.error, deadline=deadline)
-            # A foreign strategy may not know the deadline.
-            if deadline is not None and clock.now() + token.retry_delay >= deadline:
-                raise RetryError(stop_reason=StopReason.DEADLINE)
+            _check_time(token.retry_delay, deadline, clock)  # a foreign strategy may not know the deadline
             _wait(token, deadline, clock)
+            _check_time(0.0, deadline, clock)  # and who sleeps may wake late
         except RetryError as no:
             refusal = no
             break
@@ -332,6 +332,12 @@ def _check_block(tries: int, strategy: RetryStrategy) -> None:
     most = None if isinstance(strategy, StandardRetryStrategy) else around.max_attempts
     if most is not None and tries >= most:
         raise RetryError(stop_reason=StopReason.MAX_ATTEMPTS)
+
+
+def _check_time(wait: float, deadline: float | None, clock: Clock) -> None:
+    """Raise ``RetryError`` if a wait from now on ends too late for another try."""
+    if not leaves_time(clock.now() + wait, deadline):
+        raise RetryError(stop_reason=StopReason.DEADLINE)
 
 
 def _wait(token: PolicyToken, deadline: float | None, clock: Clock) -> None:

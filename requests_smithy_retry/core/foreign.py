@@ -15,7 +15,7 @@ from ..config.retry_options import OperationOptions
 from ..errors import RetryError, StopReason
 from .line import Progress
 from .machine import SUCCEEDED, Context, Deciding, Passed
-from .policy import is_seconds
+from .policy import is_seconds, leaves_time
 from .server_hints import Hint
 from .steps import Again, Ask, Before, Refused, Steps, Stop
 from .strategy import ResponseError, RetryContext, RetryStrategy
@@ -45,7 +45,7 @@ class ForeignOperation:
 
     def first_wait(self, deadline: float | None, now: float) -> float:
         """Return the seconds before the first attempt. Where they would not end in time, it is made at once, alone."""
-        if deadline is None or now + self._wait < deadline or not self._wait:
+        if leaves_time(now + self._wait, deadline) or not self._wait:
             return self._wait
         why = f"the first wait of {self._wait:.3g} s would not end in time"
         self._refusal = RetryError(why, stop_reason=StopReason.DEADLINE)

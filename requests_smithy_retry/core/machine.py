@@ -20,7 +20,7 @@ from ..config.retry_options import OperationOptions
 from ..errors import TOO_LATE, StopReason, is_unresolved
 from ..urls import display_scope
 from .line import Bounds, Failure, Go, Progress
-from .policy import Delay, Policy, TooLong
+from .policy import Delay, Policy, TooLong, leaves_time
 from .quota import Quota
 from .server_hints import Hint, until_text
 from .steps import (
@@ -96,8 +96,8 @@ class Context(NamedTuple):
     verdict_listeners: tuple[Callable[[Outcome, Classification], object], ...] = ()
 
     def forbids(self, wait: float, now: float) -> bool:
-        """Return True if a wait would not end before the deadline."""
-        return self.bounds.deadline is not None and now + wait >= self.bounds.deadline
+        """Return True if a wait would end too late for the retry after it."""
+        return not leaves_time(now + wait, self.bounds.deadline)
 
 
 def operation(
@@ -119,7 +119,7 @@ def operation(
     """
     progress, before, number, headers = Progress(began), Before(wait), 0, None
     decision: Again | Stop
-    if first is None and context.forbids(0.0, began):
+    if first is None and not leaves_time(began, context.bounds.deadline, is_first=True):
         return Stop(StopReason.DEADLINE, TOO_LATE)
     if wait:
         yield Pause(wait)
@@ -129,6 +129,8 @@ def operation(
             if isinstance(admitted, Stop):
                 return admitted
             outcome = yield Send(number + 1, admitted, headers)
+            if isinstance(outcome, Stop):
+                return outcome
         else:
             outcome, first = first, None
         number += 1

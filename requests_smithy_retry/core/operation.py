@@ -13,7 +13,7 @@ from ..classifiers.outcome import Outcome
 from ..classifiers.transport_faults import forget_frames, is_request_fault, never_left
 from ..clock import Clock, wait_in, wait_on
 from ..config.retry_options import NOTHING
-from ..errors import StopReason
+from ..errors import TOO_LATE, StopReason
 from ..interruptions import is_interruption
 from ..observing.history import RetryHistory, attach, given_up, pieces_of
 from ..observing.log import log_back, log_end_of_tape
@@ -24,6 +24,7 @@ from .held import Held
 from .line import Back
 from .machine import Context, Gate, decide, operation
 from .plan import Call, Plan
+from .policy import leaves_time
 from .port import WaitEnded
 from .replay import FOLLOWED_STATUSES, RequestFacts
 from .scope import Scope
@@ -143,7 +144,9 @@ class Operation:
         if back is not None:
             log_back(self.scope.name, *back)
 
-    def _send(self, step: Send) -> Outcome:
+    def _send(self, step: Send) -> Outcome | Stop:
+        if not leaves_time(self.driver.clock.now(), self.call.deadline, is_first=step.number == 1):
+            return self._unsent()
         self.decision, self.is_noted, self.waits.waited = None, False, 0.0
         self.number = step.number
         if step.headers is not None:
@@ -153,6 +156,13 @@ class Operation:
         self.held.begin_again()
         self.driver._attempt(self.plan, self.call, self.scope, self.held, request)
         return self._outcome()
+
+    def _unsent(self) -> Stop:
+        """End the operation with what it has: the waits before an attempt took so long that it is not made."""
+        decision = self.decision
+        if isinstance(decision, Again):
+            self.scope.quota.unsent(decision.progress)
+        return Stop(StopReason.DEADLINE, TOO_LATE, None if decision is None else decision.verdict)
 
     def _outcome(self) -> Outcome:
         """Look at what came of the attempt that is held, and have features take it in."""

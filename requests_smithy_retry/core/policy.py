@@ -28,6 +28,19 @@ OWN_RULE = "classifier"
 """The source of a wait for which the program itself asks, by a classifier."""
 
 
+LEAST_TIME = 0.002
+"""The seconds before a deadline in which no retry begins: hardly one is answered so soon, and the failure of any other
+would take the place of the last answer."""
+
+
+def leaves_time(moment: float, deadline: float | None, *, is_first: bool = False) -> bool:
+    """Return True if an attempt that begins at a moment has time before the deadline.
+
+    :param is_first: it is the first one, in whose place there is no answer: any time will do.
+    """
+    return deadline is None or deadline - moment > (0.0 if is_first else LEAST_TIME)
+
+
 class Delay(NamedTuple):
     """The wait before a retry.
 

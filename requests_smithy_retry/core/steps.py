@@ -55,7 +55,7 @@ class Before(NamedTuple):
 
 
 class Send(NamedTuple):
-    """Make an attempt. Answer: its outcome.
+    """Make an attempt. Answer: its outcome, or a :class:`Stop` where there is no time left for it.
 
     :param number: of the attempt, from 1.
     :param before: the waits before it.
