@@ -56,6 +56,7 @@ def test_the_demo_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.once
+@pytest.mark.real_time
 def test_the_test_command_of_the_readme_reaches_tox() -> None:
     """It runs as it stands, with an environment name that tox.ini has not, which tox names with those that it has."""
     stamp = dev.VENV / "ready-for-test"
