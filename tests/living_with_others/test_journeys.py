@@ -90,12 +90,12 @@ def test_a_nightly_job_gets_every_file_into_pandas(capsys: pytest.CaptureFixture
     assert ({}, 90, 0) == (space["lost"], len(space["frames"]), files.refused)
     assert all(frame.shape == (1, 2) for frame in space["frames"].values())
     assert "90/90" in err
-    assert out.startswith("90 of 90 files; 90 operations: 22 retried (22 retries), 22 saved, 0 lost, ")
+    assert "90 of 90 files, 22 of them with retries; 0 lost\n" == out
     assert 22 == sum(count - 1 for count in files.asked.values())
 
 
 def test_a_nightly_job_has_a_second_round(capsys: pytest.CaptureFixture[str]) -> None:
-    """A file that three attempts did not get comes then; one that is empty or not there is told of, by its reason."""
+    """It brings a file that three attempts did not get; one that is empty or not there is not asked for again."""
     asked: Counter[str] = Counter()
     changed, since = threading.Condition(), 0
 
@@ -117,11 +117,12 @@ def test_a_nightly_job_has_a_second_round(capsys: pytest.CaptureFixture[str]) ->
 
     with FaultServer(answer) as server:
         space = run_job(server)
-    out, _ = capsys.readouterr()
+    out, err = capsys.readouterr()
+    assert (1, True) == (err.count("| 0/90 ["), "88/90" in err)
     assert {f"{server.url}/3.csv", f"{server.url}/7.csv"} == set(space["lost"])
-    assert 4 == asked["/5.csv"]
+    assert [1, 4, 1] == [asked[f"/{number}.csv"] for number in (3, 5, 7)]
     first, *why = out.splitlines()
-    assert first.startswith("88 of 90 files; 93 operations: 1 retried (2 retries), 0 saved, 1 lost, ")
+    assert "88 of 90 files, 1 of them with retries; 2 lost" == first
     assert [
         "1 lost: EmptyDataError('No columns to parse from file')",
         "1 lost: HTTPError, no classifier asked for a retry",
@@ -154,7 +155,7 @@ def test_a_nightly_job_ends_at_ctrl_c(tmp_path: Path) -> None:
             out, err = job.communicate(timeout=60)
         assert time.monotonic() - began < 20
         assert err.rstrip().endswith("KeyboardInterrupt")
-        assert out.startswith("0 of 300 files; ")
+        assert out.startswith("0 of 300 files, 0 of them with retries; ")
         assert len(server.requests) < 100
 
 
