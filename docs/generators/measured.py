@@ -95,8 +95,8 @@ def outage_success() -> str:
     good = {name: f"{each['success']:.0f} %" for name, each in found.items()}
     return (
         f"During a restart of three seconds, in which connections are refused, {good['default']} of the operations "
-        f"succeed with `RetryAdapter()`, {good['urllib3 Retry']} with urllib3's `Retry`, {good['stamina']} with stamina "
-        f"and {good['tenacity']} with tenacity."
+        f"succeed with `RetryAdapter()`, {good['urllib3 Retry']} with urllib3's `Retry`, {good['stamina']} with "
+        f"stamina and {good['tenacity']} with tenacity."
     )
 
 

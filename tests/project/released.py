@@ -46,7 +46,7 @@ EXTRAS = ("click", "rich", "redis", "opentelemetry", "prometheus_client", "pytes
 
 
 def complaint(changelog: str, version: str) -> str | None:
-    """Return what is wrong with the changelog of a version: its first heading names it, with a date once it is released."""
+    """Return what is wrong with a changelog whose first heading does not name a version, with a date if it is final."""
     wanted = f"## {version} " + ("(unreleased)" if ".dev" in version else "- YYYY-MM-DD")
     first = HEADING.search(changelog)
     if first is None or first["version"] != version or (first["when"] == "(unreleased)") != (".dev" in version):

@@ -41,7 +41,7 @@ def test_a_program_in_a_zipapp_retries(tmp_path: Path, lacking: str) -> None:
 
 @pytest.mark.once
 def test_a_vendored_copy_retries(tmp_path: Path) -> None:
-    """As a part of another package, where no package of its own name is installed (docs/howto/ship-it-in-your-library.md)."""
+    """As docs/howto/ship-it-in-your-library.md says: in another package, with none of its own name installed."""
     vendor = tmp_path / "yoursdk" / "_vendor"
     shutil.copytree(PACKAGE, vendor / PACKAGE.name, ignore=shutil.ignore_patterns("__pycache__"))
     (vendor / "__init__.py").touch()
