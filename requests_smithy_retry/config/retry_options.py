@@ -38,30 +38,34 @@ class OperationOptions:
         None, types.boolean, "True: the requests may be sent again, whatever the method; False: they may not"
     )
     long_poll: bool | None = option(
-        None, types.boolean, "True: with an empty quota, the backoff is waited before the outcome is handed over"
+        None, types.boolean, "True: with an empty retry budget, the caller gets the outcome after the backoff"
     )
     idempotency_key: bool | Callable[..., str] | None = option(
-        None, types.idempotency_key, "as the option of the adapter: each operation gets a key of its own"
+        None, types.idempotency_key, "as the option of the adapter: each operation gets its own key"
     )
     enabled: bool | None = option(None, types.boolean, "False: no retries, as with a plain HTTPAdapter")
     deadline: Deadline | None = option(
-        None, number(above=0), "seconds from entering the block; all that this thread does in it must be over by then"
+        None, number(above=0), "seconds from entering the block until everything that this thread does in it is over"
     )
     patience: float | None = option(
-        None, number(), "how old an outage may become before calls stop waiting for the service, s; 0: none waits"
+        None, number(), "age that an outage may reach before calls stop waiting for the service, s; 0: no call waits"
     )
-    max_wait: float | None = option(None, number(), "a longer wait, of whatever kind, ends the call with RetryLater, s")
-    cancel: Event | None = option(None, types.event, "a set event ends any wait, with RetryCancelled")
+    max_wait: float | None = option(
+        None, number(), "longest wait of any kind, s; a longer one ends the call with RetryLater"
+    )
+    cancel: Event | None = option(None, types.event, "event that ends any wait with RetryCancelled once it is set")
     pacing: str | None = option(
         None,
         types.one_of("announced", "off"),
-        "'off': no send waits for a limit that a server announced; 'announced': takes back an outer block's 'off'",
+        "'off': no send waits for a rate limit that a server announced; 'announced': overrides an outer block's 'off'",
     )
-    resume: bool | None = option(None, types.boolean, "False: a body that breaks off is not continued where it stopped")
+    resume: bool | None = option(None, types.boolean, "False: a body that breaks off does not resume")
     validate: Callable[[Response], bool | float] | None = option(
-        None, types.validate, "given a 2xx, returns True, False if it is no answer, or seconds after which to ask again"
+        None,
+        types.validate,
+        "function of a 2xx: True if it is an answer, False to retry it, or seconds until the next poll",
     )
-    digest: str | None = option(None, types.digest, "of the body of each 2xx, checked once that is whole")
+    digest: str | None = option(None, types.digest, "digest of the body of each 2xx, checked when the body is whole")
     entries: tuple[_Entry, ...] = field(default=(), repr=False, compare=False)
     """The blocks that these options come from, the innermost last."""
 
