@@ -202,19 +202,19 @@ class RetryConfig:
     def most_attempts(self) -> int | None:
         """The most requests that an operation sends: ``max_attempts``, or the number of the specification asked for.
 
-        None: three while the service works, and in an outage as many as there is patience for.
+        None: three while the service works, and in an outage as many as patience allows.
         """
         asks_for_it = self.is_given("retry_spec") or self.aws_config is not False
         return ATTEMPTS if self.max_attempts is None and asks_for_it else self.max_attempts
 
     @property
     def heeds_hints(self) -> bool:
-        """True if the waits that servers ask for are made; a translated urllib3 ``Retry`` may say that they are not."""
+        """True if waits that servers ask for are made; a translated urllib3 ``Retry`` may switch them off."""
         return self.rules is None or self.rules.heeds_hints
 
     @property
     def patience_given(self) -> float | None:
-        """The patience that somebody chose, which bounds the waits that servers ask for, too; None: nobody did."""
+        """The patience that somebody set, which also bounds the waits that servers ask for; None: nobody did."""
         return self.patience if self.is_given("patience") else None
 
     def effective(self, name: str) -> Any:
@@ -458,7 +458,7 @@ class Contradiction(NamedTuple):
 
 
 IDLE = {"patience": 0}
-"""The values that ask for nothing; of an option that is not here, its default does."""
+"""The values that have no effect; for an option that is not here, this is the default."""
 
 CONTRADICTIONS = (
     Contradiction(("patience",), "quota", lambda quota: not has_line(quota), NO_LINE, may_be_idle=True),

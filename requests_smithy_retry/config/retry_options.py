@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class OperationOptions:
     """The options that blocks of :func:`retry_options` set around an operation.
 
-    Where one is None, no block sets it, and the adapter's own configuration holds. To add an option, add a field here
+    If one is None, no block sets it, and the adapter's own configuration applies. To add an option, add a field here
     and a line to :class:`OperationKeywords`.
     """
 
@@ -128,8 +128,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 class OptionsBlock(ContextDecorator):
     """The block of :func:`retry_options`: enter it with ``with``, or decorate a function with it, as often as you like.
 
-    Blocks may be left in any order, as those of generators are. One that is left in another context than it was entered
-    in, as by another thread, stays in force where it was entered.
+    Blocks may end in any order, as those of generators do. A block that ends in another context than it began in, for
+    instance in another thread, stays in force where it began.
     """
 
     def __init__(self, changes: Mapping[str, Any], clock: Clock) -> None:
@@ -188,13 +188,13 @@ def _changed(outer: OperationOptions, entry: _Entry) -> OperationOptions:
 
 
 def retry_options(*, clock: Clock = SYSTEM_CLOCK, **options: Unpack[OperationKeywords]) -> OptionsBlock:
-    """Set options for every operation in a block or a function, in this thread and context alone; blocks nest.
+    """Set options for every operation in a block or a function, only in this thread and context. Blocks nest.
 
-    Use it as ``with retry_options(max_attempts=1):`` or as a decorator. The threads of a pool do not inherit it; start
-    their work with ``contextvars.copy_context().run`` where they should.
+    Use it as ``with retry_options(max_attempts=1):`` or as a decorator. The threads of a pool do not inherit it; to
+    pass it on, start their work with ``contextvars.copy_context().run``.
 
     An inner block overrides what it names and inherits the rest; its classifiers are added to the outer ones, unless
-    they are given as ``only(...)``: then they replace all others. Of deadlines, the one that ends first counts; it
+    they are given as ``only(...)``: then they replace all others. The earliest deadline counts, and
     bounds redirects, auth re-sends and several requests together (contract 8.4).
 
     :param clock: measures the deadline.
