@@ -127,6 +127,7 @@ def run_tox(python, arguments):
     # Three at a time, of which one waits at most times; the output of each comes when it is done, in one piece.
     command = [python, "-m", "tox", "run-parallel", "--parallel", "3", "--parallel-no-spinner", *arguments]
     closing = []
+    say("running tox; what each environment prints comes when it has ended")
     with subprocess.Popen(
         command, cwd=HERE, env=environment, stdout=subprocess.PIPE, encoding="utf-8", errors="replace"
     ) as tox:

@@ -5,7 +5,7 @@ costs next to nothing.
 """
 # ruff: noqa: I001 - "as" exports a name to type checkers; one statement for each would be 60
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 TYPE_CHECKING = False  # as in typing, which would take longer to import than all of this
 if TYPE_CHECKING:

@@ -70,9 +70,9 @@ def overhead_sentence() -> str:
     own = {name: f"{ratios[name]['cpu']['median']:.2f}" for name in ("ours", "ours, operation_timeout", "ours, new")}
     peers, bounded = _ratios("urllib3", "backoff", "botocore", "tenacity", "stamina"), own["ours, operation_timeout"]
     return (
-        f"A request that succeeds at once takes {own['ours']} times the CPU time that it takes with a plain "
-        f"`HTTPAdapter`, over loopback and a kept connection; with `operation_timeout` {bounded}, "
-        f"over a new connection {own['ours, new']} ({peers})."
+        f"A request that succeeds at once takes {own['ours']} times the CPU time of a plain `HTTPAdapter`, on loopback "
+        f"over a kept connection; {bounded} with `operation_timeout`, {own['ours, new']} over a new connection. "
+        f"Others: {peers}."
     )
 
 
@@ -94,9 +94,9 @@ def outage_success() -> str:
     found = result("outages")["restart, 3 s"]
     good = {name: f"{each['success']:.0f} %" for name, each in found.items()}
     return (
-        f"Of a restart of three seconds, in which connections are refused, `RetryAdapter()` brings {good['default']} "
-        f"of the operations through; urllib3's `Retry` {good['urllib3 Retry']}, stamina {good['stamina']}, tenacity "
-        f"{good['tenacity']}."
+        f"During a restart of three seconds, in which connections are refused, {good['default']} of the operations "
+        f"succeed with `RetryAdapter()`, {good['urllib3 Retry']} with urllib3's `Retry`, {good['stamina']} with "
+        f"stamina and {good['tenacity']} with tenacity."
     )
 
 

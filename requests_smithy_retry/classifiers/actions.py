@@ -23,7 +23,7 @@ class ErrorKind(enum.Enum):
     SERVER = "server"
     """A server error of which nothing more is known."""
     CLIENT = "client"
-    """A refusal of this one request, which a retry may mend, such as 409 or 423: the service is well.
+    """A refusal of this one request, such as 409 or 423, which a retry may cure: the service is well.
 
     With the default quota, such a retry costs nothing and no other operation waits for it; ``max_attempts`` bounds it.
     """

@@ -1,5 +1,7 @@
-"""The commands ``config``, the policy of an adapter made here, with its sources and its worst case, and ``explain``:
-the decision on one outcome, found by running an adapter without sockets.
+"""The commands ``config`` and ``explain``.
+
+``config`` shows the policy of an adapter made here, with its sources and its worst case. ``explain`` shows the decision
+on one outcome, by running an adapter without sockets.
 """
 
 from __future__ import annotations

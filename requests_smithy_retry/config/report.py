@@ -25,7 +25,7 @@ REWARD = 1.0
 
 
 class InVain(NamedTuple):
-    """The most retries of one scope that fail, whatever the server does."""
+    """The most retries of one scope that can fail, whatever the server does."""
 
     at_first: float
     """Retries in vain without any success."""
@@ -88,7 +88,7 @@ class Setting:
 
     @property
     def text(self) -> str:
-        """The value for a person to read: the same text for equal values, whatever the order of a set."""
+        """The value as text for people: the same text for equal values, whatever the order of a set."""
         value = self.value
         if isinstance(value, frozenset):
             return ", ".join(str(item) for item in sorted(value)) or "(none)"
@@ -97,7 +97,7 @@ class Setting:
 
     @property
     def plain(self) -> Any:
-        """The value as JSON can hold it; an object is shown by its text."""
+        """The value as JSON; an object is shown by its text."""
         value = self.value
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
@@ -124,9 +124,9 @@ def summary(settings: Iterable[Setting]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WorstCase:
-    """The most that one operation can come to, and the most retries in vain of all operations of a scope.
+    """The bounds of one operation, and the most retries in vain of all operations of a scope.
 
-    :param attempts: requests sent; None: no bound, because a service that is down is asked while there is patience.
+    :param attempts: requests sent; None: no bound, because a service that is down is asked as long as patience lasts.
     :param backoff: seconds slept, for permits and for a service that is down, too, where no server asks for a longer
         wait; None: no bound.
     :param sleep: seconds slept in all, where servers ask for as much as is ever granted; None: no bound.

@@ -72,51 +72,53 @@ class RetryConfig:
     :raises RetryConfigError: for a value that its option does not allow, and for options that contradict each other.
     """
 
-    mode: str = option("standard", types.one_of("standard", "adaptive"), "which built-in strategy decides")
+    mode: str = option("standard", types.one_of("standard", "adaptive"), "the built-in strategy that decides")
     max_attempts: int | None = option(
         None,
         whole_number(1, none=True),
-        "most requests that an operation sends; None: three, and in an outage as many as there is patience for",
+        "most requests that one operation sends; None: three, and in an outage as many as patience allows",
     )
-    retry_spec: str = option("2.1", types.one_of(*RETRY_SPECS), "which published set of numbers is the default")
+    retry_spec: str = option("2.1", types.one_of(*RETRY_SPECS), "the published set of numbers that is the default")
     backoff: float | Backoff | None = option(
         None,
         types.backoff,
-        "seconds before each retry, or what computes them; None: they double, at random, from the base of retry_spec",
+        "seconds before each retry, or what computes them; None: random, doubling from the base of retry_spec",
     )
-    max_backoff: float = option(20.0, number(), "no computed backoff is longer, s")
+    max_backoff: float = option(20.0, number(), "longest computed backoff, s")
     jitter: str | Jitter = option(
         "full",
         types.one_of(Jitter.FULL.value, Jitter.NONE.value),
-        "how waits are spread: a backoff from 0 to the computed one, what a server asks for by a tenth more; or not",
+        "whether waits are random: a backoff from 0 to the computed one, a server's wait up to a tenth longer",
     )
     quota: Quota = option(
         "payoff",
         types.quota,
-        "the retries of a scope: 'payoff', a number of tokens, a bucket or a function that makes one, Redis, or None",
+        "retry budget of a scope: 'payoff', a number of tokens, a bucket, a function that makes one, Redis, or None",
     )
     patience: float = option(
-        5.0, number(), "how old an outage may become before calls stop waiting for the service, s; 0: none waits"
+        5.0, number(), "age that an outage may reach before calls stop waiting for the service, s; 0: no call waits"
     )
-    max_retry_after: float = option(120.0, number(), "a longer wait asked for by a server is not made, s")
+    max_retry_after: float = option(
+        120.0, number(), "longest wait that a server may ask for, s; a longer one ends the call"
+    )
     max_wait: float | None = adapter_option(
-        None, number(none=True), "a longer wait, of whatever kind, ends the call with RetryLater, s"
+        None, number(none=True), "longest wait of any kind, s; a longer one ends the call with RetryLater"
     )
     pacing: str | RateLimitDialect | Collection[RateLimitDialect] = option(
-        "announced", types.pacing, "sends wait for the limits that a server announces"
+        "announced", types.pacing, "whether sends wait for the rate limits that a server announces"
     )
     operation_timeout: float | None = adapter_option(
-        None, number(above=0, none=True), "bound for attempts and waits together, s"
+        None, number(above=0, none=True), "most seconds for all attempts and waits of an operation, s"
     )
     operation_attempt_timeout: float | None = adapter_option(
-        None, number(above=0, none=True), "bound for each attempt, s"
+        None, number(above=0, none=True), "most seconds for each attempt, s"
     )
     deadline_header: str | tuple[str, str] | None = adapter_option(
-        None, types.deadline_header, "tells with each attempt how much time is left: a name, or (name, 'date')"
+        None, types.deadline_header, "header that tells the server how much time is left: a name, or (name, 'date')"
     )
-    timeout: TimeoutType = adapter_option(None, types.timeout, "used where the caller gave no timeout")
+    timeout: TimeoutType = adapter_option(None, types.timeout, "timeout of requests that have none")
     resume: bool = adapter_option(
-        True, types.boolean, "go on with a body that breaks off where it stopped, if that is safe"
+        True, types.boolean, "resume a body that breaks off where it stopped, if that is safe"
     )
     allowed_methods: Collection[str] | None = adapter_option(
         IDEMPOTENT_METHODS, types.methods, "methods that may always be sent again"
@@ -125,38 +127,45 @@ class RetryConfig:
         RETRY_STATUS_CODES, status_codes, "statuses that are retried"
     )
     idempotency_key: bool | Callable[..., str] = adapter_option(
-        False, types.idempotency_key, "mint a key where one is needed", not_from_environment=True
+        False, types.idempotency_key, "send an idempotency key where one is needed", not_from_environment=True
     )
     on_unauthorized: Callable[[Response], Mapping[str, str] | None] | None = adapter_option(
         None,
         types.function,
-        "given a 401, returns the headers to send it again with, or None",
+        "function of a 401 that returns the headers for one more attempt, or None",
         not_from_environment=True,
     )
     raise_on_status: bool = adapter_option(
         False, types.boolean, "raise RetryError instead of returning the last bad response"
     )
     scope: Callable[[PreparedRequest], str] | None = adapter_option(
-        None, types.function, "a function of a request that names its scope", not_from_environment=True
+        None, types.function, "function of a request that returns the name of its scope", not_from_environment=True
     )
     enabled: bool = adapter_option(True, types.boolean, "False: behave as a plain HTTPAdapter")
     classifiers: Iterable[RetryClassifier] = classifier_option(
-        (), types.classifiers, "beside the default ones, or with only(...) in place of them", not_from_environment=True
+        (),
+        types.classifiers,
+        "classifiers besides the default ones, or with only(...) instead of them",
+        not_from_environment=True,
     )
     validate: Callable[[Response], bool | float] | None = classifier_option(
         None,
         types.validate,
-        "given a 2xx, returns True, False if it is no answer, or seconds after which to ask again",
+        "function of a 2xx: True if it is an answer, False to retry it, or seconds until the next poll",
         not_from_environment=True,
     )
-    listeners: Iterable[Any] = adapter_option((), types.listeners, "are told what happens", not_from_environment=True)
+    listeners: Iterable[Any] = adapter_option(
+        (), types.listeners, "listeners that observe each operation", not_from_environment=True
+    )
     telemetry: Collection[str] = adapter_option(
-        (), types.telemetry, "shows every retry without code: log, otel, prometheus"
+        (), types.telemetry, "shows every retry without code: in the log, by OpenTelemetry or Prometheus"
     )
     trust_env: bool = adapter_option(
         True, types.boolean, "False: read no environment variable and no AWS settings", not_from_environment=True
     )
-    aws_config: bool | str = option(False, types.aws_config, "True or a profile's name: also go by the AWS settings")
+    aws_config: bool | str = option(
+        False, types.aws_config, "True or the name of a profile: also read the settings of the AWS SDKs"
+    )
     # No options: the translation of another library's policy alone sets these three.
     backoff_base: float | None = field(default=None, init=False)
     strict_methods: bool = field(default=False, init=False)
@@ -194,19 +203,19 @@ class RetryConfig:
     def most_attempts(self) -> int | None:
         """The most requests that an operation sends: ``max_attempts``, or the number of the specification asked for.
 
-        None: three while the service works, and in an outage as many as there is patience for.
+        None: three while the service works, and in an outage as many as patience allows.
         """
         asks_for_it = self.is_given("retry_spec") or self.aws_config is not False
         return ATTEMPTS if self.max_attempts is None and asks_for_it else self.max_attempts
 
     @property
     def heeds_hints(self) -> bool:
-        """True if the waits that servers ask for are made; a translated urllib3 ``Retry`` may say that they are not."""
+        """True if waits that servers ask for are made; a translated urllib3 ``Retry`` may switch them off."""
         return self.rules is None or self.rules.heeds_hints
 
     @property
     def patience_given(self) -> float | None:
-        """The patience that somebody chose, which bounds the waits that servers ask for, too; None: nobody did."""
+        """The patience that somebody set, which also bounds the waits that servers ask for; None: nobody did."""
         return self.patience if self.is_given("patience") else None
 
     def effective(self, name: str) -> Any:
@@ -450,7 +459,7 @@ class Contradiction(NamedTuple):
 
 
 IDLE = {"patience": 0}
-"""The values that ask for nothing; of an option that is not here, its default does."""
+"""The values that have no effect; for an option that is not here, this is the default."""
 
 CONTRADICTIONS = (
     Contradiction(("patience",), "quota", lambda quota: not has_line(quota), NO_LINE, may_be_idle=True),

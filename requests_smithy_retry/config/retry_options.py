@@ -30,7 +30,7 @@ else:  # pragma: no branch - for typing.get_type_hints; options know no HTTP lib
 class OperationOptions:
     """The options that blocks of :func:`retry_options` set around an operation.
 
-    Where one is None, no block sets it, and the adapter's own configuration holds. To add an option, add a field here
+    If one is None, no block sets it, and the adapter's own configuration applies. To add an option, add a field here
     and a line to :class:`OperationKeywords`.
     """
 
@@ -42,30 +42,34 @@ class OperationOptions:
         None, types.boolean, "True: the requests may be sent again, whatever the method; False: they may not"
     )
     long_poll: bool | None = option(
-        None, types.boolean, "True: with an empty quota, the backoff is waited before the outcome is handed over"
+        None, types.boolean, "True: with an empty retry budget, the caller gets the outcome after the backoff"
     )
     idempotency_key: bool | Callable[..., str] | None = option(
-        None, types.idempotency_key, "as the option of the adapter: each operation gets a key of its own"
+        None, types.idempotency_key, "as the option of the adapter: each operation gets its own key"
     )
     enabled: bool | None = option(None, types.boolean, "False: no retries, as with a plain HTTPAdapter")
     deadline: Deadline | None = option(
-        None, number(above=0), "seconds from entering the block; all that this thread does in it must be over by then"
+        None, number(above=0), "seconds from entering the block until everything that this thread does in it is over"
     )
     patience: float | None = option(
-        None, number(), "how old an outage may become before calls stop waiting for the service, s; 0: none waits"
+        None, number(), "age that an outage may reach before calls stop waiting for the service, s; 0: no call waits"
     )
-    max_wait: float | None = option(None, number(), "a longer wait, of whatever kind, ends the call with RetryLater, s")
-    cancel: Event | None = option(None, types.event, "a set event ends any wait, with RetryCancelled")
+    max_wait: float | None = option(
+        None, number(), "longest wait of any kind, s; a longer one ends the call with RetryLater"
+    )
+    cancel: Event | None = option(None, types.event, "event that ends any wait with RetryCancelled once it is set")
     pacing: str | None = option(
         None,
         types.one_of("announced", "off"),
-        "'off': no send waits for a limit that a server announced; 'announced': takes back an outer block's 'off'",
+        "'off': no send waits for a rate limit that a server announced; 'announced': overrides an outer block's 'off'",
     )
-    resume: bool | None = option(None, types.boolean, "False: a body that breaks off is not continued where it stopped")
+    resume: bool | None = option(None, types.boolean, "False: a body that breaks off does not resume")
     validate: Callable[[Response], bool | float] | None = option(
-        None, types.validate, "given a 2xx, returns True, False if it is no answer, or seconds after which to ask again"
+        None,
+        types.validate,
+        "function of a 2xx: True if it is an answer, False to retry it, or seconds until the next poll",
     )
-    digest: str | None = option(None, types.digest, "of the body of each 2xx, checked once that is whole")
+    digest: str | None = option(None, types.digest, "digest of the body of each 2xx, checked when the body is whole")
     entries: tuple[_Entry, ...] = field(default=(), repr=False, compare=False)
     """The blocks that these options come from, the innermost last."""
 
@@ -128,8 +132,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 class OptionsBlock(ContextDecorator):
     """The block of :func:`retry_options`: enter it with ``with``, or decorate a function with it, as often as you like.
 
-    Blocks may be left in any order, as those of generators are. One that is left in another context than it was entered
-    in, as by another thread, stays in force where it was entered.
+    Blocks may end in any order, as those of generators do. A block that ends in another context than it began in, for
+    instance in another thread, stays in force where it began.
     """
 
     def __init__(self, changes: Mapping[str, Any], clock: Clock) -> None:
@@ -188,13 +192,13 @@ def _changed(outer: OperationOptions, entry: _Entry) -> OperationOptions:
 
 
 def retry_options(*, clock: Clock = SYSTEM_CLOCK, **options: Unpack[OperationKeywords]) -> OptionsBlock:
-    """Set options for every operation in a block or a function, in this thread and context alone; blocks nest.
+    """Set options for every operation in a block or a function, only in this thread and context. Blocks nest.
 
-    Use it as ``with retry_options(max_attempts=1):`` or as a decorator. The threads of a pool do not inherit it; start
-    their work with ``contextvars.copy_context().run`` where they should.
+    Use it as ``with retry_options(max_attempts=1):`` or as a decorator. The threads of a pool do not inherit it; to
+    pass it on, start their work with ``contextvars.copy_context().run``.
 
     An inner block overrides what it names and inherits the rest; its classifiers are added to the outer ones, unless
-    they are given as ``only(...)``: then they replace all others. Of deadlines, the one that ends first counts; it
+    they are given as ``only(...)``: then they replace all others. The earliest deadline counts, and
     bounds redirects, auth re-sends and several requests together (contract 8.4).
 
     :param clock: measures the deadline.

@@ -1,7 +1,7 @@
 """The sources of options (contract 10.2, 10.3): code, the environment, AWS settings; and values from text.
 
-A text is read in every way it can be read, and the option takes the first that it accepts. So an option needs no
-parser of text of its own, and one that is added later is covered.
+A text is read in every possible way, and the option takes the first meaning that it accepts. So an option needs no
+text parser of its own, and a new option needs no change here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ VARIABLES: dict[str, str] = {
 ENABLED = PREFIX + "ENABLED"
 MOUNTED = PREFIX + "MOUNTED"
 INSTALLING = frozenset({MOUNTED})
-"""The variables that ``install`` and ``run`` read; no option of an adapter."""
+"""The variables that only ``install`` and ``run`` read; they are no options of an adapter."""
 
 BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 """In any case."""
@@ -94,7 +94,7 @@ def _instead_of(variable: str) -> str:
 
 
 MOUNTED_VALUES = ("none", "plain", "all", "replace")
-"""Each reaches what those before it reach, and more."""
+"""Each reaches all adapters that the ones before it reach, and more."""
 
 _MOUNTED = Option("mounted", "none", one_of(*MOUNTED_VALUES), "which adapters of others are made to retry")
 

@@ -105,7 +105,7 @@ class RetryScheduled(NamedTuple):
     :param delay: the wait that begins now, in seconds.
     :param delay_source: ``"backoff"``, the name of the server's hint, or ``"patience"`` for a late last retry.
     :param record: the record of the attempt that failed.
-    :param line_wait: the wait for the service to be back, which is over now, in seconds; 0: there was none.
+    :param line_wait: seconds that the operation waited for the service before this, 0 if it did not.
     :param line_why: the event that ended that wait, as a phrase.
     """
 
@@ -135,7 +135,7 @@ class GaveUp(NamedTuple):
     """A retry was indicated and could not be made. An outcome without an indicated retry (a 404) is not giving up.
 
     :param operation: the call of ``send`` that ended.
-    :param number: the number of the last attempt; 0 if none was made, because no permit came in time.
+    :param number: the number of the last attempt; 0 if no attempt was made.
     :param history: the whole record; ``history.stop_reason`` and ``history.sentence`` say why.
     """
 
@@ -161,9 +161,9 @@ class BodyProgress(NamedTuple):
     """A part of a body arrived. With ``stream=True`` the caller may be about to read it.
 
     :param operation: the call of ``send``.
-    :param received: the encoded bytes that came so far.
-    :param total: the length of the encoded body; None where the server has not told.
-    :param resumes: how often the body broke off and was continued.
+    :param received: the encoded bytes so far.
+    :param total: the length of the encoded body; None if the server did not announce it.
+    :param resumes: how often the body broke off and resumed.
     """
 
     operation: ObservedOperation
@@ -185,7 +185,7 @@ class ObservedOperation:
     own_max_attempts: int | None = None
     """The limit in the operation's own options, or None."""
     is_under_way: bool = False
-    """Listeners were told of an attempt's beginning, and not of its end yet."""
+    """Listeners know of an attempt's beginning, but not yet of its end."""
     _base: PreparedRequest | None = None
     _copy: PreparedRequest | None = None
 
@@ -311,11 +311,11 @@ class ObservedOperation:
 
 
 class RetryListener:
-    """A listener of operations. Override the methods you need; the others cost nothing.
+    """A listener to operations. Override the methods that you need; the others cost nothing.
 
     Any class with some of these methods is a listener, too. One listener may serve many adapters and threads at once.
-    It keeps the state of one operation in ``event.operation.data``. The methods run in the sending thread, so a slow
-    one slows down every request.
+    Keep the state of one operation in ``event.operation.data``. The methods run in the sending thread, so a slow
+    method slows down every request, and one that raises ends the call with its exception.
     """
 
     def before_attempt(self, event: BeforeAttempt, /) -> None:
@@ -328,16 +328,16 @@ class RetryListener:
         """Handle a retry whose delay is about to begin."""
 
     def throttled(self, event: Throttled, /) -> None:
-        """Handle a server's request for fewer requests."""
+        """Handle throttling: the server asked for fewer requests."""
 
     def gave_up(self, event: GaveUp, /) -> None:
         """Handle the end of an operation whose indicated retry could not be made."""
 
     def succeeded(self, event: Succeeded, /) -> None:
-        """Handle the success of an operation after one retry or more."""
+        """Handle the success of an operation that was retried."""
 
     def body_progress(self, event: BodyProgress, /) -> None:
-        """Handle a part of a body that came: once for each read from the connection."""
+        """Handle a part of a body: once for each read from the connection."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> RetryListener:
         # A copy of an adapter reports to the same listener.

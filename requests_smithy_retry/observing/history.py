@@ -1,4 +1,4 @@
-"""The history of an operation (contract 12): its attempts, and the reason why it ended.
+"""The history of an operation (contract 12): its attempts, and why it ended.
 
 It is attached to the response or the exception that the caller gets. For a first-try success it is made on demand.
 """
@@ -27,7 +27,7 @@ class AttemptRecord(NamedTuple):
 
     :param number: the attempt's number, from 1.
     :param started: the start, in seconds since the epoch.
-    :param duration: the duration in seconds, or None if nobody measured it.
+    :param duration: the duration in seconds; None if it was not measured.
     :param status: the response's status, or None.
     :param error: the exception's type, or None.
     :param delay: the wait before the attempt, in seconds.
@@ -89,12 +89,12 @@ class RetryHistory(NamedTuple):
     :param scope: the scope whose quota was spent, without userinfo, query and fragment.
     :param attempts: the attempts in order.
     :param stop_reason: the rule that ended the operation.
-    :param why: that rule's own words.
+    :param why: the rule's explanation.
     :param max_attempts: the most attempts allowed; None if the strategy does not say.
     :param deleted_by: the attempt, from 1, that may have deleted what the last one did not find.
-    :param line_wait: the wait for the service to be back after the last attempt, in vain, in seconds.
-    :param retry_after: seconds after the end at which it is worth to call again: what the server asked for, or the wait
-        that was not made; None: nobody said, or it succeeded.
+    :param line_wait: seconds that the operation waited in vain for the service after the last attempt.
+    :param retry_after: seconds after which a new call makes sense: what the server asked for, or the wait that was not
+        made; None: unknown, or the operation succeeded.
     """
 
     scope: str | None
@@ -108,7 +108,7 @@ class RetryHistory(NamedTuple):
 
     @property
     def gave_up(self) -> bool:
-        """A retry was wanted, and could not be made or did not help. False where a deadline had passed at the start."""
+        """True if a retry was indicated, and was not possible or did not help; False if no attempt was made in time."""
         return self.stop_reason not in QUIET_ENDINGS and (
             self.stop_reason is not StopReason.DEADLINE or bool(self.attempts)
         )
@@ -129,7 +129,7 @@ class RetryHistory(NamedTuple):
         return f"gave up after attempt {count}{of}: {self.why}; last answer: {ending}"
 
     def explain(self) -> str:
-        """Return the whole story, with one line per attempt. Classifiers without an opinion are left out."""
+        """Return one line per attempt, and the end. Classifiers without an opinion are left out."""
         lines = []
         for item in self.attempts:
             if item.line_why:

@@ -83,7 +83,7 @@ def log_end(request: PreparedRequest, history: RetryHistory, number: int) -> Non
 
     :param number: the operation's among those that gave up in the outage; 0: no outage is known.
     """
-    is_put_back = history.stop_reason is StopReason.WAIT_TOO_LONG  # its exception has a task put back
+    is_put_back = history.stop_reason is StopReason.WAIT_TOO_LONG  # a task queue puts its task back
     level = logging.INFO if number > 1 or is_put_back else logging.WARNING
     if logger.isEnabledFor(level):
         last = history.attempts[-1] if history.attempts else AttemptRecord(0, 0.0, None)
@@ -97,7 +97,7 @@ def log_end(request: PreparedRequest, history: RetryHistory, number: int) -> Non
 
 
 def log_end_of_tape(request: PreparedRequest, why: str) -> None:
-    """Log that a caller gets the last answer of a tape, at WARNING: a test that plays one needs no retries."""
+    """Log that a caller gets the last answer of a cassette, at WARNING: a test that plays one needs no retries."""
     logger.warning("%s %s: %s", request.method, safe_url(request.url), why, extra=_extra(request))
 
 

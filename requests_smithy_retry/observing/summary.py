@@ -1,4 +1,4 @@
-"""What became of all operations, counted as they end and told by :func:`retry_summary` (contract 12)."""
+"""What became of all operations: counted as they end, and returned by :func:`retry_summary` (contract 12)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ else:  # pragma: no branch - for typing.get_type_hints; only who asks for a summ
 class RetrySummary(NamedTuple):
     """What retries did. ``print(summary)`` shows it in one line, ``print(summary.table())`` by host.
 
-    :param operations: the operations that ended, whatever came of them.
-    :param retried: those of them that were retried.
-    :param retries: the retries of these.
-    :param saved: those that succeeded after a retry.
-    :param lost: those for which a retry was indicated, and could not be made or did not help.
-    :param waited: the seconds for which they waited, added up: for backoff, a service that is down, and rate limits.
+    :param operations: all operations that ended, whatever their result.
+    :param retried: operations that were retried.
+    :param retries: the number of their retries.
+    :param saved: operations that succeeded after a retry.
+    :param lost: operations for which a retry was indicated, and could not be made or did not help.
+    :param waited: the sum of their waits in seconds: for backoff, a service that is down, and rate limits.
     :param hosts: the same by host.
     """
 
@@ -59,9 +59,9 @@ COUNTS = RetrySummary._fields[:-1]
 def retry_summary(session: Session) -> RetrySummary:
     """Return what the retries of a session did so far, over all its adapters.
 
-    It counts whether or not anybody asks, at no cost that can be measured. Sessions whose adapters share a strategy, as
-    those of :func:`install` do, are counted together. An operation counts when it ends, with ``stream=True`` when its
-    response is handed over; one with ``enabled=False`` does not.
+    The counters always run, at no measurable cost. Sessions whose adapters share a strategy, as those of
+    :func:`install` do, are counted together. An operation counts when it ends, or with ``stream=True`` when the caller
+    gets its response; one with ``enabled=False`` does not count.
 
     :raises ValueError: if the session has no :class:`RetryAdapter`.
     """

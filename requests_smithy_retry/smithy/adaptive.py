@@ -32,8 +32,8 @@ NAME = "limiter"
 class AdaptiveRetryStrategy(StandardRetryStrategy):
     """The standard strategy, and beside it a limiter that slows each scope down once its server has throttled.
 
-    A limiter learns of every attempt from the same three methods. What it adds is :meth:`send_permit`: the code that
-    sends asks it before each attempt, after the backoff.
+    A limiter learns of every attempt from the same three methods. In addition there is :meth:`send_permit`, which the
+    code that sends calls before each attempt, after the backoff.
 
     :param rate_limiter: the numbers of the limiters.
     :param max_permit_wait: the longest wait for a send permit, in seconds; None: as long as it takes.
@@ -79,7 +79,7 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
         :param token: the attempt's token.
         :param deadline: the moment, on the strategy's clock, past which no wait may last; None: no deadline.
         :param waited: seconds waited for this permit so far.
-        :returns: None: send. Otherwise wait as it says, and ask again.
+        :returns: None to send. Otherwise the wait after which to ask again.
         :raises RetryError: if there will be no permit in time; a retry's price is given back then.
         """
         scope = token.token_scope if isinstance(token, StandardRetryToken) else None

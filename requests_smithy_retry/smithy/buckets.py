@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..config.retry_config import RetryConfig
 
 LOOK_AGAIN = 1.0
-"""Seconds after which a waiter looks who is behind others that are about to be served."""
+"""Seconds after which a waiter looks again if others in front of it are about to be served."""
 
 ROUNDING = 1e-9
 """A part of an amount this small is a rounding error, whether it is there or missing."""
@@ -37,7 +37,7 @@ class PlaceAtBucket:
         self._deadline = deadline
 
     def look(self, now: float) -> Wait | bool:
-        """Join at the first look. Who is first takes what is there; nobody stays whose tokens come too late."""
+        """Join at the first look. The first takes what is there; nobody stays whose tokens would come too late."""
         bucket, places = self._bucket, self._bucket._places
         if self.amount > bucket.capacity:
             return False

@@ -307,7 +307,7 @@ class SmithyModelClassifier:
                 raise TypeError(f"{safe_repr(model)} does not know its endpoint: give model.for_endpoint(url)")
 
     def vouch(self, request: PreparedRequest) -> Vouched | None:
-        """Tell what the first model that knows the request's operation says of it."""
+        """Return what the first model that knows the request's operation says about it."""
         method, url, headers = str(request.method).upper(), str(request.url), request.headers
         for endpoint in self.models:
             operation = endpoint.operation_for(method, url, headers, request.body)

@@ -159,7 +159,7 @@ class RateLimiterSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class PermitWait:
-    """The wait for a permit that is not there yet. Rest, then ask again.
+    """The wait for a permit that is not available yet. Rest, then ask again.
 
     :param seconds: until there will be one, if the rate stays the same and no other thread takes it.
     """
@@ -267,7 +267,7 @@ class ClientRateLimiter(FreshCopies):
     def try_acquire(self) -> PermitWait | None:
         """Take one permit for one attempt.
 
-        :returns: None: go ahead. Otherwise nothing was taken, and that is how long to wait.
+        :returns: None if a permit was taken. Otherwise the wait after which to ask again.
         """
         if not self.enabled:
             return None
@@ -333,7 +333,7 @@ class ClientRateLimiter(FreshCopies):
         return not self.enabled or now - self._last_throttle >= FORGET_AFTER
 
     def forget(self, now: float) -> None:
-        """Begin anew; who waits for a permit goes at once."""
+        """Start afresh; threads that wait for a permit continue at once."""
         with self._lock:
             self._reset()
             self._wake_all()

@@ -52,7 +52,7 @@ class AttemptLog:
 
     @property
     def delays(self) -> list[float]:
-        """The seconds waited before each retry, for a service that was down too."""
+        """The seconds waited before each retry, also for a service that was down."""
         records = [record for history in self.histories for record in history.attempts if record.number > 1]
         return [record.delay + record.line_wait for record in records]
 
@@ -60,7 +60,7 @@ class AttemptLog:
         """Assert that these attempts were made, and no others.
 
         :param expected: a status or the name of an exception for each attempt, such as ``503, "ReadTimeout", 200``.
-        :raises AssertionError: with the whole story of every operation.
+        :raises AssertionError: with the history of every operation.
         """
         if list(expected) != self.endings:
             raise AssertionError(f"expected attempts {list(expected)}, got {self.endings}\n{self.explain()}")
@@ -70,7 +70,7 @@ class AttemptLog:
 
         :param expected: seconds for each retry. Delays are random unless the adapter has ``jitter="none"``.
         :param within: the tolerance of each, in seconds.
-        :raises AssertionError: with the whole story of every operation.
+        :raises AssertionError: with the history of every operation.
         """
         delays = self.delays
         close = all(abs(wanted - got) <= within for wanted, got in zip(expected, delays, strict=False))
@@ -78,7 +78,7 @@ class AttemptLog:
             raise AssertionError(f"expected delays {list(expected)}, got {delays}\n{self.explain()}")
 
     def explain(self) -> str:
-        """Return the story of every operation."""
+        """Return the history of every operation as text."""
         return "\n".join(history.explain() for history in self.histories) or "no operation was made"
 
     def __len__(self) -> int:
@@ -134,7 +134,7 @@ def retries_disabled() -> Iterator[None]:
 def cap_attempts(most: int) -> Iterator[None]:
     """Limit the attempts of every operation of the process inside the block, in every thread.
 
-    It is as if each operation had ``max_attempts=most``, unless its own is lower.
+    Each operation behaves as if it had ``max_attempts=most``, unless its own limit is lower.
 
     :param most: the limit, 1 or more.
     :raises ValueError: for a limit below 1.

@@ -83,7 +83,7 @@ class FakeClock(_Skipping):
         self._now, self._wall = float(now), float(wall)
 
     def set_wall(self, seconds: float) -> None:
-        """Set the wall clock, forward or back, as an operator may.
+        """Set the wall clock forward or back, as an operator may.
 
         :param seconds: since the epoch.
         """

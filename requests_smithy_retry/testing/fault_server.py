@@ -19,7 +19,7 @@ Ending = Literal["close", "reset", "stall"]
 
 
 class Wire:
-    """One accepted connection. What the other side, or the server's end, breaks off raises a ``ConnectionError``."""
+    """One accepted connection. It raises ``ConnectionError`` if the other side, or the server's end, breaks it off."""
 
     def __init__(self, sock: socket.socket, closing: threading.Event) -> None:
         self.sock: socket.socket = sock
@@ -28,7 +28,7 @@ class Wire:
         self.closing: threading.Event = closing
 
     def send(self, data: bytes) -> None:
-        """Send all of ``data``, however slowly the other side reads."""
+        """Send all of ``data``, even if the other side reads slowly."""
         self.sock.sendall(data)
 
     def stall(self, seconds: float) -> None:
@@ -88,7 +88,7 @@ class RecordedRequest:
 
 @dataclass(frozen=True)
 class Behaviour:
-    """The server's reaction to one request. Override :meth:`act` for one of your own."""
+    """The server's reaction to one request. To write your own, override :meth:`act`."""
 
     def act(self, wire: Wire, request: RecordedRequest) -> None:
         """Answer the request. If the wire is left open, the next request on it is served."""
@@ -233,8 +233,8 @@ Steps = Step | Sequence[Step]
 class FaultServer:
     """A server that runs from construction to :meth:`close`, with one thread per connection and keep-alive.
 
-    :param script: the behaviours: a sequence with one for each request, or a single one for every request. In the place
-        of each may be a function of the :class:`RecordedRequest`; what it raises comes out of the ``with`` block.
+    :param script: the behaviours: a sequence with one for each request, or a single one for every request. Each may be
+        a function of the :class:`RecordedRequest`; what it raises comes out of the ``with`` block.
     :param host: a loopback address to listen on.
     :param port: 0 picks a free one. The port of a closed server can be reused at once.
     :param default: the behaviour after the end of the script.

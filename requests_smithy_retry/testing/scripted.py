@@ -34,7 +34,7 @@ class ScriptedReply:
 
 @dataclass
 class SentRequest:
-    """The request that the transport got for one attempt.
+    """The request that the transport received for one attempt.
 
     :param headers: a copy of the headers.
     :param body: all bytes that would have been sent; None without a body.

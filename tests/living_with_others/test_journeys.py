@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 import signal
 import subprocess
@@ -22,8 +24,15 @@ from tests.project.test_docs import BLOCK, ROOT, blocks_of
 pytestmark = pytest.mark.real_time
 
 HOWTO = ROOT / "docs" / "howto"
+LOGGER = logging.getLogger("requests_smithy_retry")
 CODES = (409, b"LOCKED"), (409, b"GONE"), (429, b"QUOTA")
 CSV = b"day,value\n1,2\n"
+
+
+@pytest.fixture(autouse=True)
+def _own_filters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A filter that a page adds to the logger goes with its test."""
+    monkeypatch.setattr(LOGGER, "filters", LOGGER.filters[:])
 
 
 def all_blocks_of(page: str) -> list[str]:
@@ -90,12 +99,12 @@ def test_a_nightly_job_gets_every_file_into_pandas(capsys: pytest.CaptureFixture
     assert ({}, 90, 0) == (space["lost"], len(space["frames"]), files.refused)
     assert all(frame.shape == (1, 2) for frame in space["frames"].values())
     assert "90/90" in err
-    assert out.startswith("90 of 90 files; 90 operations: 22 retried (22 retries), 22 saved, 0 lost, ")
+    assert "90 of 90 files, 22 of them with retries; 0 lost\n" == out
     assert 22 == sum(count - 1 for count in files.asked.values())
 
 
 def test_a_nightly_job_has_a_second_round(capsys: pytest.CaptureFixture[str]) -> None:
-    """A file that three attempts did not get comes then; one that is empty or not there is told of, by its reason."""
+    """It brings a file that three attempts did not get; one that is empty or not there is not asked for again."""
     asked: Counter[str] = Counter()
     changed, since = threading.Condition(), 0
 
@@ -117,11 +126,12 @@ def test_a_nightly_job_has_a_second_round(capsys: pytest.CaptureFixture[str]) ->
 
     with FaultServer(answer) as server:
         space = run_job(server)
-    out, _ = capsys.readouterr()
+    out, err = capsys.readouterr()
+    assert (1, True) == (err.count("| 0/90 ["), "88/90" in err)
     assert {f"{server.url}/3.csv", f"{server.url}/7.csv"} == set(space["lost"])
-    assert 4 == asked["/5.csv"]
+    assert [1, 4, 1] == [asked[f"/{number}.csv"] for number in (3, 5, 7)]
     first, *why = out.splitlines()
-    assert first.startswith("88 of 90 files; 93 operations: 1 retried (2 retries), 0 saved, 1 lost, ")
+    assert "88 of 90 files, 1 of them with retries; 2 lost" == first
     assert [
         "1 lost: EmptyDataError('No columns to parse from file')",
         "1 lost: HTTPError, no classifier asked for a retry",
@@ -154,7 +164,7 @@ def test_a_nightly_job_ends_at_ctrl_c(tmp_path: Path) -> None:
             out, err = job.communicate(timeout=60)
         assert time.monotonic() - began < 20
         assert err.rstrip().endswith("KeyboardInterrupt")
-        assert out.startswith("0 of 300 files; ")
+        assert out.startswith("0 of 300 files, 0 of them with retries; ")
         assert len(server.requests) < 100
 
 
@@ -170,7 +180,7 @@ def test_a_payment_is_applied_once() -> None:
         return Reply(504) if applied[key] == 1 else Reply(body=b'{"status": "done"}')
 
     with FaultServer(upstream) as server:
-        space = run(blocks_of(HOWTO / "web-service.md"), server)
+        space = run(blocks_of(HOWTO / "web-service.md")[:2], server)
     assert {'"order-17"': 2} == applied
     assert (1, 1, 0) == (lambda of: (of.retried, of.saved, of.lost))(retry_summary(space["session"]))
 
@@ -190,6 +200,38 @@ def test_a_view_has_one_bound_for_all_its_calls() -> None:
             with pytest.raises(requests.Timeout):
                 space["view"](header)
             assert time.monotonic() - began < most
+
+
+def test_health_says_since_when_an_upstream_fails() -> None:
+    """Of each service that the process has called: null after a success, then how old its outage is."""
+    blocks = blocks_of(HOWTO / "web-service.md")
+    (health,) = [block for block in blocks if "def health" in block]
+    asked: list[dict[str, dict[str, float | None]]] = []
+    with FaultServer([Reply()], default=Reply(503)) as server:
+        space = run([blocks[0], health], server)
+        for path in ("", "things/1", "things/2"):
+            if path:
+                space["session"].get(f"{server.url}/{path}")
+            (answer,) = space["health"]({}, lambda status, headers: None)
+            asked.append(json.loads(answer))
+    assert {} == asked[0]
+    (scope,) = asked[1]
+    assert scope.endswith("/things")
+    assert [None, True] == [asked[1][scope]["down_for"], (asked[2][scope]["down_for"] or 0) > 0]
+    assert all(0 <= (each[scope]["last_attempt"] or 0) < 60 for each in asked[1:])
+
+
+def test_an_outage_is_one_warning_with_the_filter_of_the_page(caplog: pytest.LogCaptureFixture) -> None:
+    """Of twenty calls that give up one is logged at WARNING for each host; other levels pass."""
+    blocks = blocks_of(HOWTO / "web-service.md")
+    (filters,) = [block for block in blocks if "FirstOfMany" in block]
+    with FaultServer(default=Reply(503)) as server, FaultServer(default=Reply(503)) as other:
+        space = run([blocks[0], "import time", filters], server)
+        for url in (server.url, other.url):
+            for _ in range(10):
+                space["session"].get(url)
+    levels = Counter(record.levelno for record in caplog.records if record.name == LOGGER.name)
+    assert (2, True) == (levels[logging.WARNING], levels[logging.INFO] > 0)
 
 
 def test_a_library_waits_for_what_its_service_calls_locked() -> None:

@@ -12,8 +12,10 @@ import signal
 import ssl
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -165,6 +167,37 @@ assert time.monotonic() - begun < 100
                 gunicorn.send_signal(signal.SIGTERM)
                 said = gunicorn.communicate(timeout=300)[1]
             assert ("Warning" in said, 2) == (False, len(server.requests))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="gunicorn needs fork")
+def test_a_worker_of_gunicorn_stops_in_the_middle_of_a_wait(tmp_path):
+    """With the page's hook, SIGTERM ends the wait for a service that is down, and the view answers 503."""
+    pytest.importorskip("gunicorn")
+    (tmp_path / "gunicorn.conf.py").write_text(block_with("def post_worker_init"))
+    with FaultServer(default=Reply(503)) as server:
+        application = block_with("def application").replace("https://api.example.com", server.url)
+        application = application.replace("patience=0", "patience=100").replace("timeout=1.5", "timeout=100")
+        imports = "from requests_smithy_retry import retry_options\n"
+        (tmp_path / "app.py").write_text(f"{application}{imports}{block_with('def stoppable')}")
+        command = "-m gunicorn --preload --threads 4 --bind 127.0.0.1:0 --graceful-timeout 60 app:application"
+        gunicorn = subprocess.Popen(
+            [sys.executable, *command.split()], cwd=tmp_path, env=environ(), stderr=subprocess.PIPE, text=True
+        )
+        assert gunicorn.stderr is not None
+        try:
+            listening = (re.search(r"Listening at: (http://[\d.:]+)", line) for line in gunicorn.stderr)
+            address = next(found[1] for found in listening if found)
+            with ThreadPoolExecutor() as pool:
+                answer = pool.submit(requests.get, address, timeout=300)
+                while not any(" waits: " in line for line in gunicorn.stderr):
+                    pass
+                gunicorn.send_signal(signal.SIGTERM)
+                begun = time.monotonic()
+                assert 503 == answer.result().status_code
+        finally:
+            gunicorn.send_signal(signal.SIGTERM)
+            gunicorn.communicate(timeout=300)
+        assert time.monotonic() - begun < 40
 
 
 TASKS = """

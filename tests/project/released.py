@@ -6,6 +6,7 @@ error, meets a server that fails once, and is looked at by mypy.
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -39,15 +40,31 @@ for module in pkgutil.walk_packages(package.__path__, "requests_smithy_retry.", 
         assert missing in EXTRAS, (module.name, error)
 """
 
+CHANGELOG = Path(__file__).resolve().parents[2] / "CHANGELOG.md"
+HEADING = re.compile(r"^## (?P<version>\S+) (?P<when>\(unreleased\)|- \d{4}-\d\d-\d\d)$", re.MULTILINE)
 EXTRAS = ("click", "rich", "redis", "opentelemetry", "prometheus_client", "pytest")
 
 
-def main(dist: Path) -> None:
-    """Try the one wheel of a folder.
+def complaint(changelog: str, version: str) -> str | None:
+    """Return what is wrong with a changelog whose first heading does not name a version, with a date if it is final."""
+    wanted = f"## {version} " + ("(unreleased)" if ".dev" in version else "- YYYY-MM-DD")
+    first = HEADING.search(changelog)
+    if first is None or first["version"] != version or (first["when"] == "(unreleased)") != (".dev" in version):
+        found = re.search(r"^## .*$", changelog, re.MULTILINE)
+        return f'CHANGELOG.md begins with "{found[0] if found else ""}"; the version to release needs "{wanted}"'
+    return None
 
+
+def main(dist: Path) -> None:
+    """Try the one wheel of a folder, and print where it is.
+
+    :raises SystemExit: if the changelog does not begin with the wheel's version.
     :raises subprocess.CalledProcessError: if a step fails; its output has been printed.
     """
     (wheel,) = dist.glob("*.whl")
+    wrong = complaint(CHANGELOG.read_text(encoding="utf-8"), wheel.name.split("-")[1])
+    if wrong:
+        raise SystemExit(wrong)
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
         python = Path(folder, "Scripts" if sys.platform == "win32" else "bin", "python")
@@ -57,7 +74,7 @@ def main(dist: Path) -> None:
         program = Path(folder, "program.py")
         program.write_text(USE, encoding="utf-8")
         run(sys.executable, "-m", "mypy", "--strict", "--python-executable", python, program, cwd=folder)
-    print(f"{wheel.name}: installed without extras, imported, used and typed")  # noqa: T201
+    print(f"installed without extras, imported, used and typed: {wheel.resolve()}")  # noqa: T201
 
 
 def run(*command: object, cwd: str | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from tests.support import send
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "requests_smithy_retry"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LOGGER = logging.getLogger("requests_smithy_retry")
 BLOCK = re.compile(r"^(<!-- not run: [^\n]+ -->\n)?```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LOOPBACK = re.compile(r"https?://(127\.0\.0\.1|localhost|\[::1\])[:/].*")
 ANYWHERE = re.compile(r"https://[a-z.]*example\.com/.*")
@@ -34,6 +36,7 @@ def blocks_of(page: Path) -> list[str]:
 def test_every_block_of_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The examples of the documentation run as printed, against a loopback server or a mocked example.com."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(LOGGER, "filters", LOGGER.filters[:])
     space: dict[str, object] = {"__name__": "docs"}
     with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
         mock.add_passthru(LOOPBACK)

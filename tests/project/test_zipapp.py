@@ -1,4 +1,4 @@
-"""The package inside a zipapp: no file of it is read by its path."""
+"""The package inside a zipapp, where no file of it is read by its path, and vendored, where it has another name."""
 
 from __future__ import annotations
 
@@ -37,3 +37,17 @@ def test_a_program_in_a_zipapp_retries(tmp_path: Path, lacking: str) -> None:
     command = [sys.executable, tmp_path / "app.pyz", lacking]
     done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True)
     assert str(tmp_path / "app.pyz" / PACKAGE.name / "adapter.py") == done.stdout.strip(), done.stderr
+
+
+@pytest.mark.once
+def test_a_vendored_copy_retries(tmp_path: Path) -> None:
+    """As docs/howto/ship-it-in-your-library.md says: in another package, with none of its own name installed."""
+    vendor = tmp_path / "yoursdk" / "_vendor"
+    shutil.copytree(PACKAGE, vendor / PACKAGE.name, ignore=shutil.ignore_patterns("__pycache__"))
+    (vendor / "__init__.py").touch()
+    program = USE.replace("from requests_smithy_retry", "from yoursdk._vendor.requests_smithy_retry")
+    hidden = f"import sys\nsys.modules['{PACKAGE.name}'] = None\n"
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-c", f"{hidden}{program}print(mount.__module__)"]
+    done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True)
+    assert "yoursdk._vendor.requests_smithy_retry.adapter" == done.stdout.strip(), done.stderr
