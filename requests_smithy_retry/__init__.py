@@ -52,9 +52,9 @@ if TYPE_CHECKING:
     )
     from .core.payoff import PayoffTokenBucket as PayoffTokenBucket
     from .core.quota import RetryQuota as RetryQuota, TokenBucketSnapshot as TokenBucketSnapshot
+    from .core.attempt import AttemptFailed as AttemptFailed
+    from .core.waiting import RetryCancelled as RetryCancelled, RetryLater as RetryLater
     from .core.strategy import (
-        ResponseError as ResponseError,
-        RetryContext as RetryContext,
         RetryStrategy as RetryStrategy,
         RetryToken as RetryToken,
         SimpleRetryStrategy as SimpleRetryStrategy,
@@ -69,9 +69,7 @@ if TYPE_CHECKING:
         TokenError as TokenError,
     )
     from .features.deadline_header import deadline_of as deadline_of
-    from .features.digest import DigestMismatch as DigestMismatch
     from .features.everywhere.installation import install as install, uninstall as uninstall
-    from .features.waits import RetryCancelled as RetryCancelled, RetryLater as RetryLater
     from .features.rate_limits import RateLimitDialect as RateLimitDialect
     from .observing.events import (
         AfterAttempt as AfterAttempt,
@@ -122,13 +120,13 @@ else:  # pragma: no branch - a type checker would accept any name
         "core.backoff": "ExponentialRetryBackoffStrategy Jitter RetryBackoffStrategy",
         "core.payoff": "PayoffTokenBucket",
         "core.quota": "RetryQuota TokenBucketSnapshot",
-        "core.strategy": "ResponseError RetryContext RetryStrategy RetryToken SimpleRetryStrategy"
+        "core.attempt": "AttemptFailed",
+        "core.waiting": "RetryCancelled RetryLater",
+        "core.strategy": "RetryStrategy RetryToken SimpleRetryStrategy"
         " StandardRetryStrategy StandardRetryToken",
         "errors": "RetryConfigError RetryConfigWarning RetryError StopReason TokenError",
         "features.deadline_header": "deadline_of",
-        "features.digest": "DigestMismatch",
         "features.everywhere.installation": "install uninstall",
-        "features.waits": "RetryCancelled RetryLater",
         "features.rate_limits": "RateLimitDialect",
         "observing.events": "AfterAttempt BeforeAttempt BodyProgress GaveUp ObservedOperation"
         " RetryListener RetryScheduled Succeeded Throttled",

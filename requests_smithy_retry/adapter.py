@@ -6,31 +6,35 @@ import copy
 import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from requests import PreparedRequest, Session
+from requests import PreparedRequest, Response, Session
 from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
 from .clock import SYSTEM_CLOCK, Clock
 from .config.options import UNSET, signature_with
 from .config.retry_config import ADAPTER_OPTIONS, CLASSIFIER_OPTIONS, OPTIONS, RetryConfig, RetryOptions, unknown_option
+from .config.retry_options import current_options
 from .config.sources import resolve
-from .core.driver import Driver
+from .core.call import Call
+from .core.loop import run
 from .core.plan import Plan
 from .core.port import Feature
-from .core.strategy import RetryStrategy, StandardRetryStrategy, is_built_in
+from .core.scope import MOST_SCOPES
+from .core.strategy import RetryStrategy, StandardRetryStrategy
 from .errors import RetryConfigError, RetryConfigWarning
 from .features.table import features_of, found, listeners_of, opener, strategy_for
 from .forksafe import forgets_with_all
 from .observing.events import Listeners
-from .urls import scope_of
+from .observing.summary import Counters
+from .urls import ORIGIN, scope_of
 from .wire.connect import Opener
 from .wire.pools import use_our_pools
-from .wire.state import LATE_PATCH, is_patched_late
+from .wire.response import CheckedResponse
+from .wire.state import LATE_PATCH, is_patched_late, this_thread
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .core.scope import Scope
     from .features.urllib3_retry import MaxRetries as AdapterBase
 else:  # pragma: no branch - for typing.get_type_hints
     from .typing_names import Unpack
@@ -49,8 +53,8 @@ class AdapterSnapshot(NamedTuple):
     addresses: tuple[Any, ...]
 
 
-class WithoutMaxRetries(Driver):
-    """The driver of a package without the feature that knows the ``Retry`` of urllib3."""
+class WithoutMaxRetries(HTTPAdapter):
+    """The base of a package without the feature that knows the ``Retry`` of urllib3."""
 
     def _with_max_retries(
         self,
@@ -69,6 +73,9 @@ class WithoutMaxRetries(Driver):
 
     def _forget_shown(self) -> None:
         """Show none that was given."""
+
+    def _fill_retries(self, response: Response, recorder: Any = None) -> None:
+        """Have a response refer to the attempts before it, where tools look for those of urllib3."""
 
     def _state_to_copy(self) -> dict[str, Any]:
         return {}
@@ -145,6 +152,7 @@ class RetryAdapter(AdapterBase):
         options: dict[str, Any],
         max_retries: Any,
     ) -> None:
+        self.counters = Counters()
         below = _checked(config, defaults)
         if strategy is not None:
             _check_beside(strategy, config, {**below, **options})
@@ -161,9 +169,7 @@ class RetryAdapter(AdapterBase):
         """Adopt a strategy, and compute once what each send needs to know of it."""
         self._use_our_pools()  # unpickling has made new ones
         self._strategy = strategy
-        own = strategy.features() if is_built_in(strategy) else ()
-        # A permit may be refused; who was let in by a rate limit sends at once.
-        self.features: tuple[Feature, ...] = (*own, *features_of(self.retry_config, self.clock))
+        self.features: tuple[Feature, ...] = features_of(self.retry_config, strategy, self.clock)
         self._make_plan()
         forgets_with_all(self)
 
@@ -171,10 +177,77 @@ class RetryAdapter(AdapterBase):
         config = self.retry_config
         items = listeners_of(config, config.listeners)
         self.listeners: Any = Listeners(items) if items else None
-        is_ours = getattr(self.scope_of, "__func__", None) is RetryAdapter.scope_of
-        by_origin: dict[str, Scope] | None = {} if is_ours and config.scope is None else None
-        made = config, self._strategy, self.features, self.listeners
-        self.plan: Plan = Plan.of(*made, by_origin=by_origin, shown=getattr(self, "_shown", None))
+        self.plan: Plan = Plan.of(config, self._strategy, self.features, self.listeners)
+        self._scope_names: dict[str, str] = {}
+
+    def send(
+        self,
+        request: PreparedRequest,
+        stream: bool = False,
+        timeout: Any = None,
+        verify: Any = True,
+        cert: Any = None,
+        proxies: Any = None,
+    ) -> Response:
+        """Send a request, as often as the strategy allows; the arguments are those of ``HTTPAdapter.send``."""
+        how = {"verify": verify, "cert": cert, "proxies": proxies}
+        options = current_options.get()
+        if not self.plan.config.enabled or options.enabled is False:
+            return self._send_once(request, stream, timeout, how)
+        if this_thread.retries_off:
+            return self._send_for_a_body(request, stream, timeout, how)
+        return run(Call(self, request, stream, timeout, how, options))
+
+    def _send_attempt(self, call: Call) -> Response:
+        """Make one attempt of a call, by the adapter below: ``HTTPAdapter``, or a mix-in."""
+        request, outer = call.begin_attempt(), this_thread.sender
+        this_thread.connecting = this_thread.peer = None
+        try:
+            this_thread.sender = self
+            allowed = call.timeout if call.limits is None else call.limits.begin(call.timeout)
+            response = call.response = super().send(request, stream=call.stream, timeout=allowed, **call.how)
+        finally:
+            this_thread.sender = outer
+        if call.receives is not None:
+            call.receives(response)
+        return response
+
+    def _send_once(self, request: PreparedRequest, stream: bool, timeout: Any, how: dict[str, Any]) -> Response:
+        """Send once, without checking whether head and body are whole (contract 10.2)."""
+        outer = this_thread.retries_off, this_thread.sender
+        try:
+            this_thread.retries_off, this_thread.sender = True, self
+            response = super().send(request, stream=stream, timeout=timeout, **how)
+        finally:
+            this_thread.retries_off, this_thread.sender = outer
+            this_thread.connecting = False
+        original = getattr(response.raw, "_original_response", None)
+        if isinstance(original, CheckedResponse):
+            original.retries_off = True  # its body is read later
+        return response
+
+    def _send_for_a_body(self, request: PreparedRequest, stream: bool, timeout: Any, how: dict[str, Any]) -> Response:
+        """Send with retries what the body of a request sends that goes out without them."""
+        outer = this_thread.retries_off, this_thread.sender
+        try:
+            this_thread.retries_off, this_thread.sender = False, None
+            return self.send(request, stream=stream, timeout=timeout, **how)
+        finally:
+            this_thread.retries_off, this_thread.sender = outer
+            this_thread.connecting = False
+
+    def name_of_scope(self, request: PreparedRequest) -> str:
+        """Return :meth:`scope_of` a request, remembered by the beginning of its URL where scopes are origins."""
+        if self.retry_config.scope is not None or type(self).scope_of is not RetryAdapter.scope_of:
+            return self.scope_of(request)
+        origin = ORIGIN(request.url)[0]  # type: ignore[arg-type, index]
+        name = self._scope_names.get(origin)
+        if name is None:
+            name = self.scope_of(request)
+            if len(self._scope_names) >= MOST_SCOPES:
+                self._scope_names.clear()
+            self._scope_names[origin] = name
+        return name
 
     def scope_of(self, request: PreparedRequest) -> str:
         """Return the scope of a request: the target's origin, or the result of the option ``scope``.
@@ -223,6 +296,7 @@ class RetryAdapter(AdapterBase):
         if forget is not None:
             forget()
         self.addresses.forget()
+        self.counters.forget()
 
     def _use_our_pools(self, manager: Any = None) -> None:
         # The attribute is missing during construction, and stays missing if init_poolmanager makes no pool manager.
@@ -268,6 +342,7 @@ class RetryAdapter(AdapterBase):
     def __setstate__(self, state: dict[str, Any]) -> None:
         ours = state[STATE_KEY]
         self.clock = ours["clock"]  # for the pools, which come first
+        self.counters = Counters()
         super().__setstate__({name: value for name, value in state.items() if name != STATE_KEY})
         self._take_on(ours)
 

@@ -11,13 +11,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from .core.steps import Wait
 from .errors import RetryError, StopReason
-
-if TYPE_CHECKING:
-    from .core.steps import Place
 
 NAP = 30.0
 """The seconds after which a wait looks at the clock again: what sleeps or waits stands still with the machine."""
@@ -37,6 +33,26 @@ class Clock(Protocol):
 
     def sleep(self, seconds: float) -> None:
         """Wait. A signal handler's exception interrupts it."""
+
+
+class Wait(NamedTuple):
+    """Look again at ``until``, or when woken."""
+
+    until: float
+
+
+class Place(Protocol):
+    """One thread's place among those that wait for something that is shared. Its methods are called with its lock."""
+
+    @property
+    def changed(self) -> threading.Condition:
+        """Notified when it is worth to look again, on the lock that guards what is shared."""
+
+    def look(self, now: float) -> Any:
+        """Return a :class:`Wait`, or the answer, with which the place is given up. The first look joins."""
+
+    def leave(self, now: float) -> None:
+        """Give the place up without an answer: the thread was interrupted."""
 
 
 class RunningOn:

@@ -9,8 +9,14 @@ from __future__ import annotations
 import contextlib
 import enum
 import errno
+from typing import TYPE_CHECKING
 
 from .checks import safe_repr
+
+if TYPE_CHECKING:
+    from .core.server_hints import Hint
+else:  # pragma: no branch - for typing.get_type_hints
+    Hint = object
 
 MOST_CAUSES = 8
 """The most exceptions of a chain that are followed."""
@@ -120,6 +126,7 @@ class RetryError(Exception):
     :param stop_reason: the rule that refused.
     :param delay: for long polling, the seconds to wait before the outcome is returned; else None.
     :param classification: the verdict behind the refusal, or None.
+    :param unmade: the wait that the rule forbids: its ``seconds`` and its ``source``; or None.
     """
 
     def __init__(
@@ -129,11 +136,13 @@ class RetryError(Exception):
         stop_reason: StopReason = StopReason.STRATEGY_REFUSED,
         delay: float | None = None,
         classification: object | None = None,
+        unmade: Hint | None = None,
     ) -> None:
         super().__init__(message or stop_reason.value)
         self.stop_reason = stop_reason
         self.delay = delay
         self.classification = classification
+        self.unmade = unmade
 
 
 class TokenError(ValueError):

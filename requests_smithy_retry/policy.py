@@ -6,19 +6,19 @@ import dataclasses
 import enum
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 from .checks import is_finite, safe_repr
 from .classifiers.actions import ErrorKind, NoActionIndicated, RetryAction, RetryIndicated, RetryReason
 from .classifiers.defaults import default_classifiers
-from .classifiers.fold import classify
-from .classifiers.outcome import Fault, Outcome, floor_of
-from .classifiers.protocol import FunctionClassifier, Only, RetryClassifier, in_order
+from .classifiers.fold import Classification, Vote, classify
+from .classifiers.outcome import Fault, floor_of
+from .classifiers.protocol import RetryClassifier, in_order
 from .clock import SYSTEM_CLOCK, Clock, rest_until_permitted
 from .config.retry_options import current_options
-from .core.foreign import delay_of
+from .core.attempt import AttemptFailed, outcome_of
 from .core.policy import leaves_time
-from .core.strategy import RetryContext, RetryStrategy, RetryToken, StandardRetryStrategy, context_of
+from .core.strategy import RetryStrategy, RetryToken, StandardRetryStrategy, delay_of
 from .errors import RetryError, StopReason, TokenError
 
 R_co = TypeVar("R_co", covariant=True)
@@ -107,7 +107,7 @@ class StandardRetryPolicy:
         """Judge a result."""
         if result.error is None:
             return RetryDirective.TerminateAndSucceed
-        action = classify(self.classifiers, context_of(result.error).outcome).action
+        action = classify(self.classifiers, outcome_of(result.error)).action
         if isinstance(action, RetryIndicated):
             return RetryDirective.RetryError(error_type_of(action.reason, getattr(result.error, "fault", None)))
         other = self.evaluate_other_exceptions(result.error) if isinstance(action, NoActionIndicated) else None
@@ -152,27 +152,21 @@ class RetryFailure(RetryError):
         self.value = value
 
 
-class DirectedError(Exception):
-    """Carries a policy's decision to a strategy, as ``ErrorRetryInfo`` and ``HasFault``.
+def directed(reason: RetryErrorType, error: Exception | None, deadline: float | None, clock: Clock) -> AttemptFailed:
+    """Return a try that failed, as a strategy is shown it, with the policy's decision in place of a verdict.
 
     The options of a surrounding ``retry_options`` block hold as well, except its classifiers: the policy judges.
     """
-
-    is_retry_safe: bool | None = True
-
-    def __init__(self, reason: RetryErrorType, error: Any, deadline: float | None) -> None:
-        super().__init__(f"the policy asks for a retry: {reason.value}")
-        self.is_throttling_error: bool = reason is RetryErrorType.Throttling
-        self.is_timeout_error: bool = reason is RetryErrorType.Timeout
-        self.retry_after: float | None = floor_of(error)
-        self.fault: Fault = "client" if reason is RetryErrorType.ClientSide else "server"
-        outcome = Outcome() if error is None else context_of(error).outcome
-        source = None if self.retry_after is None else "error"
-        wanted = dataclasses.replace(reason_of(reason), retry_after=self.retry_after, retry_after_source=source)
-        directed = FunctionClassifier(lambda outcome: RetryAction.retry_indicated(wanted), name="retry policy")
-        around = current_options.get()
-        options = dataclasses.replace(around, classifiers=Only((directed,)))
-        self.retry_context: RetryContext = RetryContext(outcome, deadline, options)
+    floor = floor_of(error)
+    wanted = dataclasses.replace(
+        reason_of(reason), retry_after=floor, retry_after_source=None if floor is None else "error"
+    )
+    action = RetryAction.retry_indicated(wanted)
+    outcome = dataclasses.replace(outcome_of(error), ended=clock.now(), wall=clock.wall())
+    failed = AttemptFailed(outcome, clock=clock, deadline=deadline, options=current_options.get())
+    fault: Fault = "client" if reason is RetryErrorType.ClientSide else "server"
+    failed.judge_as(Classification(action, (Vote("retry policy", action),)), fault)
+    return failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,9 +215,9 @@ class PolicyToken:
         _check_reason(reason)
         self._resolve()
         own_clock = getattr(self.strategy, "clock", SYSTEM_CLOCK)
-        directed = DirectedError(reason, error, _until(deadline, own_clock))
+        failed = directed(reason, error, _until(deadline, own_clock), own_clock)
         return PolicyToken(
-            self.strategy, self.strategy.refresh_retry_token_for_retry(token_to_renew=self.token, error=directed)
+            self.strategy, self.strategy.refresh_retry_token_for_retry(token_to_renew=self.token, error=failed)
         )
 
     def _resolve(self) -> None:

@@ -72,7 +72,7 @@ def _no_real_sleep(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
 @pytest.fixture(autouse=True)
 def _nothing_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have each test be warned, whichever test was warned of the same before."""
-    for name in ("config.options._warned", "core.time_limits._warned", "core.endings._logged"):
+    for name in ("config.options._warned", "core.time_limits._warned"):
         monkeypatch.setattr(f"requests_smithy_retry.{name}", {})
 
 

@@ -108,7 +108,6 @@ class Outcome:
     :param received: the encoded bytes of the body that came; None where they were not counted.
     :param sent: the bytes of a file that were read for it; None for other bodies.
     :param final: the reason for which nothing is to be decided about it, and a phrase.
-    :param is_unread: the end of a failed response's body is long or late, and was not looked at.
     :param has_progressed: it brought a body further, which can be continued where it broke off.
     :param head: the header fields of a response from 400 on, also where its body broke off, which is an exception.
     """
@@ -128,7 +127,6 @@ class Outcome:
     received: int | None = None
     sent: int | None = None
     final: tuple[StopReason, str] | None = None
-    is_unread: bool = False
     has_progressed: bool = False
     head: Mapping[str, str] | None = None
     status: int | None = field(init=False, compare=False)

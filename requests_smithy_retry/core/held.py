@@ -12,7 +12,6 @@ from typing import Any
 import requests.exceptions
 from requests import PreparedRequest, Response
 
-from ..classifiers.transport_faults import forget_frames
 from ..clock import after, earliest
 from ..interruptions import is_interruption
 from ..wire.decoding import verify_whole
@@ -39,21 +38,14 @@ IN_ANY_TIME = nullcontext()
 
 
 class Held:
-    """What an attempt got. One object serves all attempts of a call, one after another.
+    """What one attempt got: a response with its connection, or an error, or both where a body broke off.
 
+    :param response: the response; None: there is none.
+    :param error: that the attempt raised, as requests names it.
     :param is_streamed: the caller wants the body of the last response unread.
+    :param limits: the time-outs and the deadline of its call; None: it has none.
     """
 
-    started: float = 0.0
-    response: Response | None = None
-    error: Exception | None = None
-    brought: int | None = None
-    """The bytes of a body that broke off in an attempt which is over; None: it is no such attempt."""
-    received: int | None = None
-    """The encoded bytes that its connection brought of a body; None: they were not counted."""
-    is_success: bool = False
-    is_cut: bool = False
-    """The body of a success broke off."""
     peeked: Peeked | None = None
     """The beginning of a failed response's body, where it was looked at."""
     is_unread: bool = False
@@ -63,69 +55,59 @@ class Held:
     is_lost: bool = False
     """It was let go before its body was known, so it cannot be handed over any more."""
 
-    def __init__(self, is_streamed: bool, limits: TimeLimits | None) -> None:
-        self.is_streamed: bool = is_streamed
-        self.time_limits: TimeLimits | None = limits
+    def __init__(
+        self, response: Response | None, error: Exception | None, *, is_streamed: bool, limits: TimeLimits | None
+    ) -> None:
+        self.response = response
+        self.error = error
+        self.is_streamed = is_streamed
+        self.limits = limits
+        if isinstance(error, BROKEN) and response is not None and response.is_redirect:
+            self.error = None
+        if not is_streamed and self.has_failed and not self._peek():
+            self.error = self._read()
+
+    @property
+    def has_failed(self) -> bool:
+        """The response is a whole one from 400 on, as far as is known."""
+        return self.error is None and self.response is not None and self.response.status_code >= 400
+
+    @property
+    def is_success(self) -> bool:
+        """The response is a whole one below 400, as far as is known."""
+        return self.error is None and self.response is not None and self.response.status_code < 400
+
+    @property
+    def is_cut(self) -> bool:
+        """The body of a response below 400 broke off."""
+        return self.error is not None and self.response is not None and self.response.status_code < 400
 
     @property
     def head(self) -> Mapping[str, str] | None:
         """The header fields of a response from 400 on, whose body may have broken off; None: there is none."""
         return None if self.response is None or self.response.status_code < 400 else self.response.headers
 
-    def begin_again(self) -> None:
-        """Be ready for the next attempt: what the last one got was let go."""
-        self.started, self.response, self.error = 0.0, None, None
-        self.brought = self.received = self.peeked = None
-        self.is_success = self.is_cut = self.is_unread = self.is_released = self.is_lost = False
-
-    def examine(self, request: PreparedRequest) -> None:
-        """Name the error as ``requests`` does, and look at as much of a failed body as is at hand."""
-        response = self.response
-        if self.error is not None:
-            self.error = self._named(self.error, request)
-        if response is None:
-            self.received = self.brought
-            return
-        response.request = request
-        if isinstance(self.error, BROKEN) and response.is_redirect:
-            self.error = None
-        has_failed = self.error is None and response.status_code >= 400
-        if has_failed and not self.is_streamed and not self._peek(response):
-            self.error = self._read(response)
-        self.received = received_by(response) if self.brought is None else self.brought
-        self.is_success = response.status_code < 400 and self.error is None
-        self.is_cut = response.status_code < 400 and not self.is_success
-
-    def _named(self, error: Exception, request: PreparedRequest) -> Exception:
-        if isinstance(error, BodyChanged):
-            return requests.exceptions.UnrewindableBodyError(str(error), request=request)
-        named = error if self.time_limits is None else self.time_limits.translated(error, request)
-        named = named if self.response is None else as_body_failure(named, request)
-        if isinstance(named, requests.exceptions.RequestException):
-            named.request = request  # not the copy that was sent
-        return named
-
-    def _peek(self, response: Response) -> bool:
+    def _peek(self) -> bool:
         """Look at the beginning of a failed response's body. False: it cannot be looked at, only read."""
+        assert self.response is not None
         with self._in_time():
-            self.peeked = peeked = peek(response)
+            self.peeked = peeked = peek(self.response)
         self.is_unread = peeked is not None and not peeked.whole
         return peeked is not None
 
-    def _read(self, response: Response) -> Exception | None:
+    def _read(self) -> Exception | None:
         """Read the body to its end, and return the error in it, which is then the attempt's failure."""
+        assert self.response is not None
         try:
             with self._in_time():
-                complete(response, response.request)
+                complete(self.response, self.response.request)
         except Exception as error:
-            return self._named(error, response.request)
+            return named(error, self.response.request, has_response=True, limits=self.limits)
         return None
 
     def read_on(self) -> bool:
         """Read the long or late rest of a body whose response is final; return True if it broke off."""
-        assert self.response is not None
-        self.error, self.is_unread = self._read(self.response), False
-        self.received = received_by(self.response)
+        self.error, self.is_unread = self._read(), False
         return self.error is not None
 
     def release(self, *, reusable: bool) -> bool:
@@ -133,11 +115,10 @@ class Held:
 
         :param reusable: the connection may be used again.
         """
-        response = self.response
-        if response is not None and not self.is_released:
-            if self.error is None and not self._outlives_connection(response):
+        if self.response is not None and not self.is_released:
+            if self.error is None and not self._outlives_connection():
                 return False
-            self._release(response, reusable=reusable)
+            self._release(self.response, reusable=reusable)
         return True
 
     def discard(self, *, reusable: bool) -> None:
@@ -145,12 +126,9 @@ class Held:
 
         :param reusable: the connection may be used again.
         """
-        response = self.response
-        if response is not None and not self.is_released:
-            self.is_lost = not self._outlives_connection(response)
-            self._release(response, reusable=reusable)
-        if self.error is not None:
-            forget_frames(self.error)
+        if self.response is not None and not self.is_released:
+            self.is_lost = not self._outlives_connection()
+            self._release(self.response, reusable=reusable)
 
     def _release(self, response: Response, *, reusable: bool) -> None:
         """Let the connection go. A short body stays with the response, in case somebody kept it."""
@@ -167,13 +145,14 @@ class Held:
 
     def _in_time(self) -> AbstractContextManager[None]:
         """Bound reads by the end of the attempt, also once it is over."""
-        return IN_ANY_TIME if self.time_limits is None else this_thread.under(self.time_limits.bound)
+        return IN_ANY_TIME if self.limits is None else this_thread.under(self.limits.bound)
 
-    def _outlives_connection(self, response: Response) -> bool:
+    def _outlives_connection(self) -> bool:
         """Return True if the whole body is there once the connection is let go; an unread one is looked at for it."""
-        if self.is_streamed and response.status_code >= 400 and not self._peek(response):
-            return self._read(response) is None
-        return not self.is_unread and (self.peeked is not None or is_read(response))
+        assert self.response is not None
+        if self.is_streamed and self.response.status_code >= 400 and not self._peek():
+            return self._read() is None
+        return not self.is_unread and (self.peeked is not None or is_read(self.response))
 
     def finalize(self, *, raises: bool) -> None:
         """Prepare it for the caller, because it is the last one. Its limits end here for a body that the caller reads.
@@ -184,34 +163,36 @@ class Held:
         response = self.response
         if response is None or self.is_released:
             return
-        if self.error is not None or (raises and not self._is_read_out(response)):
+        if self.error is not None or (raises and not self._is_read_out()):
             self.close()
-        elif self.time_limits is not None and self.is_streamed:
-            self.time_limits.lift(response)
+        elif self.limits is not None and self.is_streamed:
+            self.limits.lift(response)
 
-    def _is_read_out(self, response: Response) -> bool:
+    def _is_read_out(self) -> bool:
         """Read the body, unless it is wanted unread and is neither short nor there; return True if it is read."""
-        if self.is_streamed and not self._outlives_connection(response):
+        if self.is_streamed and not self._outlives_connection():
             return False
-        return self._read(response) is None
-
-    def hand_over(self) -> Response:
-        """Return the response, which stays here in case of an interruption on its way; or raise the error alone."""
-        error = self.error
-        if error is None:
-            assert self.response is not None
-            return self.response
-        self.response = self.error = None
-        try:
-            raise error
-        finally:
-            del error  # its traceback refers to this frame
+        return self._read() is None
 
     def close(self) -> None:
-        """Close the response and its connection, unless it was let go or handed over."""
-        response = self.response
-        if response is not None and not self.is_released:
-            self._close(response, reusable=False)
+        """Close the response and its connection, unless it was let go."""
+        if self.response is not None and not self.is_released:
+            self._close(self.response, reusable=False)
+
+    def forget(self) -> None:
+        """Refer to nothing that was handed over: the traceback of its error may lead here."""
+        self.response = self.error = None
+
+
+def named(error: Exception, request: PreparedRequest, *, has_response: bool, limits: TimeLimits | None) -> Exception:
+    """Return an attempt's error as ``requests`` names it, with the caller's request."""
+    if isinstance(error, BodyChanged):
+        return requests.exceptions.UnrewindableBodyError(str(error), request=request)
+    renamed = error if limits is None else limits.translated(error, request)
+    renamed = as_body_failure(renamed, request) if has_response else renamed
+    if isinstance(renamed, requests.exceptions.RequestException):
+        renamed.request = request  # not the copy that was sent
+    return renamed
 
 
 def release_connection(raw: Any, *, reusable: bool) -> None:

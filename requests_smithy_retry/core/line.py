@@ -22,8 +22,9 @@ from collections.abc import Callable
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..clock import Wait
 from ..errors import StopReason
-from .steps import Payment, Refused, Wait
+from .quota import Payment, Refused
 
 if TYPE_CHECKING:
     from ..classifiers.actions import RetryReason

@@ -13,15 +13,16 @@ import threading
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..checks import check_amount
+from ..clock import Wait
 from ..forksafe import renew_lock_after_fork
 from .line import CAPACITY, MOST, WAITERS, Back, Bounds, Failure, Go, Line, Progress, Waiter
-from .quota import Quota, TokenBucketSnapshot
-from .steps import Ask, Join, Payment, Refused, Steps, Wait
+from .quota import Payment, Quota, Refused, TokenBucketSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..classifiers.actions import RetryReason
+    from .attempt import AttemptFailed
 
 MEMORY = 0.95
 """The factor by which a first-try success shrinks the capacity that retries earned: it lasts for some twenty."""
@@ -61,11 +62,6 @@ class PayoffTokenBucket:
     def available(self) -> float:
         """The tokens that it holds now: from 0 to ``MOST``, or to ``capacity`` if that is more."""
         return self._tokens
-
-    @property
-    def is_full(self) -> bool:
-        """True if a new one would hold no more."""
-        return self._tokens >= self.capacity
 
     def acquire(self, amount: float, *, deadline: float | None = None) -> bool:
         """Take ``amount`` tokens and return True, or take nothing and return False. It never waits.
@@ -138,9 +134,6 @@ class PaidBucket(Protocol):
     @property
     def source(self) -> str: ...
 
-    @property
-    def is_full(self) -> bool: ...
-
     def acquire(self, amount: float, *, deadline: float | None = None) -> bool: ...
 
     def release(self, amount: float) -> None: ...
@@ -203,7 +196,8 @@ class PayoffQuota(Quota):
             back, self._line.outage = self._line.outage, None
             return back
 
-    def pay(self, progress: Progress, bounds: Bounds, failure: Failure, now: float) -> Steps:
+    def acquire(self, progress: Progress, bounds: Bounds, failure: Failure, failed: AttemptFailed) -> Go | Refused:
+        now = failed.outcome.ended
         price = 1.0 if self._price_of is None or failure.reason is None else self._price_of(failure.reason)
         with self.lock:
             if failure.unresolved and not self._line.successes:
@@ -212,7 +206,7 @@ class PayoffQuota(Quota):
         if isinstance(seen, Refused):
             return seen
         progress, delay = seen
-        if delay is not None and (yield Ask(self._take, (price, bounds.deadline))):
+        if delay is not None and self._take(price, bounds.deadline):
             with self.lock:
                 progress = self._line.paid(progress, bounds, price, now + delay)
             after = self.bucket.available
@@ -220,7 +214,10 @@ class PayoffQuota(Quota):
         waiter = Waiter(progress, bounds, now, now + failure.hint, uncounted=failure.uncounted)
         with self.lock:
             refusal = self._line.may_join(waiter, now)
-        return Refused(refusal) if refusal is not None else (yield Join(PlaceInLine(self, waiter), failure.verdict))
+        if refusal is not None:
+            return Refused(refusal)
+        answer: Go | Refused = failed.wait_in(PlaceInLine(self, waiter), "the failing service")
+        return answer
 
     def _take(self, price: float, deadline: float | None) -> bool:
         with self.lock:
@@ -246,10 +243,9 @@ class PayoffQuota(Quota):
         with self.lock:
             return self._line.gave_up(is_outage=is_outage)
 
-    def is_spare(self, now: float) -> bool:
-        """Return True if a new one would do as well: unspent and without waiters, or unused for minutes."""
-        with self.lock:
-            return (self._line.is_calm and self.bucket.is_full) or self._line.is_as_good_as_new(now)
+    @property
+    def is_waited_on(self) -> bool:
+        return bool(self._line.waiters)
 
     def forget(self, now: float) -> None:
         with self.lock:

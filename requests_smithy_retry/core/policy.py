@@ -1,4 +1,4 @@
-"""A configuration as the machine goes by it (contract 2.6): who classifies, and how long is waited. Made once."""
+"""A configuration as a strategy goes by it (contract 2.6): who classifies, and how long is waited. Made once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..classifiers.protocol import Only, RetryClassifier, in_order, sees_success
 from ..config.retry_options import OperationOptions
 from .backoff import ExponentialRetryBackoffStrategy, RetryBackoffStrategy
 from .line import Bounds
-from .port import Feature, hooked
+from .port import Feature, overrides
 from .server_hints import AMZ_HEADER, Hint, delay_for, is_too_long, read_hint
 
 if TYPE_CHECKING:
@@ -102,7 +102,8 @@ class Policy:
         :param features: those of the config that take part in decisions.
         """
         counts = None if config.rules is None else config.rules.counted
-        return cls(config, classifiers_of(config, features), hooked(features, "hint"), counts)
+        hints = tuple(feature.hint for feature in features if overrides(feature, "hint"))
+        return cls(config, classifiers_of(config, features), hints, counts)
 
     def bounds(self, options: OperationOptions, deadline: float | None) -> Bounds:
         """Return the limits of one operation."""

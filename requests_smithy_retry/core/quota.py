@@ -1,12 +1,30 @@
-"""The quota of a scope, as the machine uses it (contract 6), and the bucket that a program may pass."""
+"""The quota of a scope, as a strategy uses it (contract 6), and the bucket that a program may pass."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
+from ..errors import StopReason
+
 if TYPE_CHECKING:
-    from .line import Back, Bounds, Failure, Progress
-    from .steps import Steps
+    from .attempt import AttemptFailed
+    from .line import Back, Bounds, Failure, Go, Progress
+
+
+class Refused(NamedTuple):
+    """No, for a reason, and in a phrase if the reason's own is not enough."""
+
+    reason: StopReason
+    waited: float = 0.0
+    why: str = ""
+
+
+class Payment(NamedTuple):
+    """The tokens of a bucket before and after a retry was paid, and which bucket it was; as the record has them."""
+
+    quota_before: float
+    quota_after: float
+    quota_source: str
 
 
 class TokenBucketSnapshot(NamedTuple):
@@ -70,12 +88,11 @@ class Quota:
         """
         return None
 
-    def pay(self, progress: Progress, bounds: Bounds, failure: Failure, now: float) -> Steps:
-        """Decide about an operation whose attempt failed; the result is a :class:`~.line.Go` or a ``Refused``."""
+    def acquire(self, progress: Progress, bounds: Bounds, failure: Failure, failed: AttemptFailed) -> Go | Refused:
+        """Decide about an operation whose attempt failed. It may block, by the clock of the failed attempt."""
         from .line import Go
 
         return Go(progress, failure.delay)
-        yield  # a generator, as that of each quota
 
     def succeeded(
         self, progress: Progress, bounds: Bounds, now: float, latency: float = 0.0, timeout: float | None = None
@@ -97,9 +114,10 @@ class Quota:
         """
         return 0
 
-    def is_spare(self, now: float) -> bool:
-        """Return True if a new one would do as well."""
-        return True
+    @property
+    def is_waited_on(self) -> bool:
+        """True if some operation waits for it."""
+        return False
 
     def forget(self, now: float) -> None:
         """Begin anew; who waits goes at once."""

@@ -26,6 +26,7 @@ from ..wire.state import this_thread
 if TYPE_CHECKING:
     from ..config.retry_config import RetryConfig
     from ..config.retry_options import OperationOptions
+    from .policy import Policy
 
 
 SIMPLE_BODIES = frozenset({type(None), bytes, str})
@@ -375,7 +376,7 @@ def _takes_request(function: Callable[..., object]) -> bool:
 class RequestFacts:
     """The caller's request, which is not changed, and how it may be sent.
 
-    :param vouchers: classifiers that may know a request.
+    :param policy: whose classifiers may know a request.
     """
 
     def __init__(
@@ -383,7 +384,7 @@ class RequestFacts:
         request: PreparedRequest,
         config: RetryConfig,
         options: OperationOptions,
-        vouchers: tuple[Vouches, ...] = (),
+        policy: Policy,
     ) -> None:
         self.request = request
         self.config = config
@@ -396,8 +397,8 @@ class RequestFacts:
         A key stays off the caller's request, from which requests makes redirect hops and auth re-sends: those are
         other operations.
         """
-        self._vouchers = vouchers
-        self._vouched: Vouched | None = None if vouchers else Vouched()
+        self.policy = policy
+        self._vouched: Vouched | None = None
         asked_for = config.idempotency_key if options.idempotency_key is None else options.idempotency_key
         key = None if asked_for is False else key_for(request, asked_for)
         if key is not None:
@@ -408,6 +409,11 @@ class RequestFacts:
         if self.to_send is self.request:
             self.to_send = self.request.copy()
         self.to_send.headers.update(headers)
+
+    @property
+    def is_replayable(self) -> bool:
+        """True if the body can be sent again as it was; it is made ready for that."""
+        return self.body is None or self.body.rewind(unwritten=False)
 
     def prepare_resend(self, *, unwritten: bool, is_cut: bool) -> ResendFacts:
         """Rewind a body that can be replayed, and return the facts that decide if it may be sent again.
@@ -433,8 +439,8 @@ class RequestFacts:
 
     def _known(self) -> Vouched:
         """Ask the classifiers that may know the request. Not before a decision needs it, and once."""
-        for item in self._vouchers:
-            known = item.vouch(self.request)
+        for item in self.policy.classifiers:
+            known = item.vouch(self.request) if isinstance(item, Vouches) else None
             if known is not None:
                 return known
         return Vouched()

@@ -1,40 +1,36 @@
-"""The strategies of the Smithy papers (contract 1): tokens by hand.
+"""The strategies of the Smithy papers (contract 1). They decide for each send of an adapter, and for any block of code.
 
-The machine's ``decide`` decides, as for every send; the loop is the caller's. They need no HTTP library,
-and can be driven around any block of code.
+They need no HTTP library, and can be driven by hand.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import inf
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeGuard, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
+from ..checks import safe_repr
+from ..classifiers.actions import ErrorKind, RetryReason
 from ..classifiers.fold import Classification
-from ..classifiers.outcome import Fault, Outcome
-from ..clock import SYSTEM_CLOCK, Clock, wait_in
+from ..clock import SYSTEM_CLOCK, Clock
 from ..config.retry_config import RetryConfig, RetryOptions
-from ..config.retry_options import NOTHING, OperationOptions, current_options
-from ..errors import RetryConfigError, RetryError, StopReason, TokenError
-from .line import UNLIMITED, Progress
-from .machine import Context, decide
-from .policy import Policy
-from .port import Feature
-from .quota import RetryQuota, TokenBucketSnapshot
+from ..config.retry_options import current_options
+from ..errors import RetryConfigError, RetryError, StopReason, TokenError, is_unresolved
+from ..observing.log import log_back
+from .attempt import AttemptFailed
+from .line import UNLIMITED, Bounds, Failure, Progress
+from .policy import Delay, Policy, TooLong, is_seconds, leaves_time
+from .quota import NO_QUOTA, Payment, Refused, RetryQuota, TokenBucketSnapshot
+from .rules import asks_again, is_free, is_last, refusal, too_late, too_long
 from .scope import Scope, Scopes, quotas_of
-from .steps import Again, Join, Stop
 
 if TYPE_CHECKING:
-    from requests import PreparedRequest, Response
     from typing_extensions import Self, Unpack
-
-    from .steps import Steps
-else:  # pragma: no branch - for typing.get_type_hints; strategies know no HTTP library
+else:  # pragma: no branch - for typing.get_type_hints
     from ..typing_names import Self, Unpack
-
-    PreparedRequest = Response = Any
 
 
 @runtime_checkable
@@ -79,26 +75,41 @@ class RetryToken(Protocol):
         """Seconds to wait before the attempt."""
 
 
+NOWHERE = Scope(None, NO_QUOTA)
+"""The scope of a token that no strategy made."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class StandardRetryToken:
-    """The token of the built-in strategies. It never changes, except for one private mark: that it was used.
+    """The token of the built-in strategies. It never changes, except for two private marks: its attempt was sent, and
+    it was used.
 
     :param issuer: the strategy that made it.
-    :param token_scope: whose quota the operation spends.
+    :param scope: whose quota the operation spends.
     :param retry_delay: seconds to wait before the attempt.
     :param progress: the operation's record so far.
     :param delay_source: ``"backoff"``, the name of the hint that made the delay longer, or ``"patience"`` for a last
         retry that is made late, because hardly anybody else asks the service.
     :param classification: the verdict that led to this retry.
+    :param payment: for this retry, from a bucket; None: it cost nothing.
+    :param line_why: the event that ended the wait for this token, as a phrase; empty if there was none.
     """
 
-    issuer: object = field(repr=False)
-    token_scope: str | None = None
+    issuer: StandardRetryStrategy = field(repr=False)
+    scope: Scope = field(default=NOWHERE, repr=False)
     retry_delay: float = 0.0
     progress: Progress = field(default=Progress(0.0), repr=False)
     delay_source: str = "backoff"
     classification: Classification | None = field(default=None, repr=False)
+    payment: Payment | None = field(default=None, repr=False)
+    line_why: str = field(default="", repr=False)
     _unused: list[None] = field(default_factory=[None].copy, repr=False, compare=False)
+    _sent: list[tuple[float, float | None]] = field(default_factory=list, repr=False, compare=False)
+
+    @property
+    def token_scope(self) -> str | None:
+        """The name of the scope whose quota the operation spends."""
+        return self.scope.name
 
     @property
     def retry_count(self) -> int:
@@ -129,6 +140,27 @@ class StandardRetryToken:
         """Take the mark back: the token was looked at, without a decision."""
         self._unused.append(None)
 
+    def note_sent(self, at: float, allowed: float | None) -> None:
+        """Record when the attempt was sent that succeeded, for :meth:`StandardRetryStrategy.record_success`.
+
+        :param at: the moment, on the strategy's clock.
+        :param allowed: seconds that it was allowed; None: as long as it took.
+        """
+        self._sent[:] = [(at, allowed)]
+
+    @property
+    def sent(self) -> tuple[float, float | None] | None:
+        """When its attempt was sent, and the seconds that it was allowed; None: nobody said."""
+        return self._sent[0] if self._sent else None
+
+    def give_back(self) -> None:
+        """Give back what this retry cost, because it is not sent, unless the token was used already."""
+        try:
+            self._unused.pop()
+        except IndexError:
+            return
+        self.scope.quota.unsent(self.progress)
+
 
 def redeemed(token: object, issuer: object) -> StandardRetryToken:
     """Mark a token as used, and return it; raise ``TokenError`` where that is not possible."""
@@ -138,64 +170,17 @@ def redeemed(token: object, issuer: object) -> StandardRetryToken:
     return token
 
 
-@dataclass(frozen=True)
-class RetryContext:
-    """The context that the adapter's errors carry in the attribute ``retry_context``.
-
-    :param outcome: the outcome of the attempt.
-    :param deadline: the moment, on the strategy's clock, by which any wait must end; None for no limit.
-    :param options: the operation's ``retry_options``, or None.
-    :param began: the start of its first attempt, on the strategy's clock; None: when its first token was made.
-    """
-
-    outcome: Outcome
-    deadline: float | None = None
-    options: OperationOptions | None = None
-    began: float | None = None
-
-
-class ResponseError(Exception):
-    """Carries a response to a strategy, which takes exceptions (contract 1). Never raised to a caller.
-
-    It implements :class:`ErrorRetryInfo` and :class:`HasFault` for strategies that know nothing of HTTP. The adapter
-    fills these in from the default classifiers.
-
-    :param response: the response.
-    :param retry_context: the rest of the decision's input.
-    """
-
-    is_retry_safe: bool | None = None
-    retry_after: float | None = None
-    is_throttling_error: bool = False
-    is_timeout_error: bool = False
-
-    def __init__(self, response: Response, retry_context: RetryContext) -> None:
-        super().__init__(f"the server answered {response.status_code}")
-        self.response = response
-        self.request: PreparedRequest = response.request
-        self.retry_context = retry_context
-
-    @property
-    def fault(self) -> Fault:
-        """``"client"`` for a 4xx, ``"server"`` for a 5xx, None for anything else."""
-        status = self.response.status_code
-        return "client" if 400 <= status < 500 else "server" if status >= 500 else None
-
-
-def context_of(error: Any) -> RetryContext:
-    """Return the context that an error carries, or a new one.
-
-    A new one includes the response that the exception carries, as those of ``raise_for_status`` do.
-    """
-    context = getattr(error, "retry_context", None)
-    if isinstance(context, RetryContext):
-        return context
-    response = getattr(error, "response", None)
-    if not isinstance(getattr(response, "status_code", None), int) or not hasattr(response, "headers"):
-        return RetryContext(Outcome(error=error))
-    # An unread body stays unread: reading it could take long, and the caller may want to stream it.
-    unread = getattr(response, "_content", None) is False
-    return RetryContext(Outcome(error=error, response=response, stream=unread))
+def delay_of(token: Any, strategy: object) -> float:
+    """Return the seconds for which a token asks; None, as in the published request loop, is 0 s."""
+    delay = token.retry_delay
+    if delay is None:
+        return 0.0
+    if not is_seconds(delay):
+        shown = safe_repr(delay)
+        raise TypeError(
+            f"retry_delay={shown} of a token of {strategy!r}: a finite number of seconds or None is allowed"
+        )
+    return delay
 
 
 class StrategySnapshot(NamedTuple):
@@ -226,8 +211,6 @@ class StandardRetryStrategy:
 
     mode: ClassVar[str] = "standard"
     """The value of the option ``mode`` that stands for this class."""
-    own_methods: ClassVar[Mapping[str, Callable[..., Any]]]
-    """The methods by which it decides, as they are here: the adapter need not call them, the machine does the same."""
 
     def __init__(
         self,
@@ -278,10 +261,6 @@ class StandardRetryStrategy:
         most = self.policy.most_attempts
         return None if most == UNLIMITED else most
 
-    def features(self) -> tuple[Feature, ...]:
-        """Return what it adds to the sending of an adapter (a port of features)."""
-        return ()
-
     def bucket(self, token_scope: str | None = None) -> Any:
         """Return the bucket of a scope; None where there is no quota."""
         return getattr(self.scopes.get(token_scope).quota, "bucket", None)
@@ -291,10 +270,9 @@ class StandardRetryStrategy:
 
         :param token_scope: operations with the same scope share a quota.
         """
-        now = self.clock.now()
-        with self.scopes.use(token_scope) as scope:
-            scope.quota.began(now)
-        return StandardRetryToken(issuer=self, token_scope=token_scope, progress=Progress(now))
+        now, scope = self.clock.now(), self.scopes.get(token_scope)
+        scope.quota.began(now)
+        return StandardRetryToken(issuer=self, scope=scope, progress=Progress(now))
 
     def refresh_retry_token_for_retry(self, *, token_to_renew: RetryToken, error: Exception) -> StandardRetryToken:
         """Return a token for another attempt, or raise the reason why there is none.
@@ -304,56 +282,132 @@ class StandardRetryStrategy:
         wait, it may take a while: see ``patience``.
 
         :param token_to_renew: the failed attempt's token.
-        :param error: the exception that was raised, or one that carries the response.
+        :param error: the failed attempt, as an adapter shows it, or the exception that a program's own code raised.
         :raises RetryError: with the first rule that said no.
         :raises TokenError: for a token that was used before or is another strategy's.
         """
-        token = redeemed(token_to_renew, self)
-        with self.scopes.use(token.token_scope) as scope:
-            decision = self._decide(token, context_of(error), scope)
-        if isinstance(decision, Stop):
-            raise RetryError(
-                decision.why,
-                stop_reason=decision.reason,
-                delay=decision.delay or None,
-                classification=decision.verdict,
-            )
+        token, failed = redeemed(token_to_renew, self), AttemptFailed.around(error, self.clock)
+        is_decided = False
+        try:
+            renewed = self._renewed(token, failed)
+            is_decided = True
+            return renewed
+        except RetryError as no:
+            is_decided = no.stop_reason is not StopReason.NOT_RETRYABLE
+            raise
+        finally:
+            if not is_decided:
+                token.unredeem()  # it was only looked at, or a classifier raised: it is good for another use
+
+    def _renewed(self, token: StandardRetryToken, failed: AttemptFailed) -> StandardRetryToken:
+        """Decide about a retry: ask the classifiers, count, compute the delay, and take the price, which may block."""
+        if failed.options.enabled is False:
+            raise RetryError(stop_reason=StopReason.DISABLED)
+        reason = self.indicated(failed, token.scope)
+        bounds = self.policy.bounds(failed.options, failed.deadline)
+        try:
+            progress, costs = self._counted(token, failed, reason, bounds)
+            delay = self._delay(failed, reason, progress)
+            progress = progress._replace(backoff=delay.backoff)
+            if not costs:
+                return self._token(token, progress, delay.seconds, delay.source, failed.verdict)
+            failure = failure_of(failed, reason, delay)
+            go = token.scope.quota.acquire(progress, bounds, failure, failed)
+            if isinstance(go, Refused):
+                raise self._refused(go, bounds, failed, token, progress.waited + go.waited, delay.seconds)
+        except RetryError as no:
+            no.classification = no.classification or failed.verdict
+            raise
+        source = "patience" if go.delay > delay.seconds else delay.source
+        return self._token(token, go.progress, go.delay, source, failed.verdict, payment=go.payment, line_why=go.why)
+
+    def indicated(self, failed: AttemptFailed, scope: Scope) -> RetryReason:
+        """Ask the classifiers, and return the reason for which a retry is indicated.
+
+        :raises RetryError: if none is.
+        """
+        return failed.indicated(self.policy)
+
+    def _counted(
+        self, token: StandardRetryToken, failed: AttemptFailed, reason: RetryReason, bounds: Bounds
+    ) -> tuple[Progress, bool]:
+        """Count an attempt, and return its operation's progress, and whether the retry has a price.
+
+        :raises RetryError: if no attempts are left.
+        """
+        progress, outcome, quota = token.progress, failed.outcome, token.scope.quota
+        if outcome.has_progressed:
+            # It brought a body further, so the service is up: what it spent comes back, and it counts as a first one.
+            quota.succeeded(progress, bounds, outcome.ended)
+            progress = Progress(progress.began, free=outcome.attempt - 1)
+        retry, failures, exceeded = progress.retries + 1, progress.failures, None
+        polls = asks_again(outcome, reason, is_translated=self.policy.counts is not None)
+        free = is_free(outcome, reason, polls=polls, counts_attempts=quota.counts_attempts)
+        if self.policy.counts is not None:
+            failures, exceeded = self.policy.counts(failures, outcome)
+        sent = max(retry, outcome.attempt - progress.free)
+        if is_last(bounds, sent=sent, retry=retry, free=free, counts_attempts=quota.counts_attempts):
+            exceeded = StopReason.MAX_ATTEMPTS.value
+        if exceeded is not None:
+            raise RetryError(exceeded, stop_reason=StopReason.MAX_ATTEMPTS)
+        if outcome.has_progressed:
+            return progress, False
+        progress = quota.polled(progress) if polls else progress
+        return progress._replace(retries=retry, failures=failures), not free
+
+    def _delay(self, failed: AttemptFailed, reason: RetryReason, progress: Progress) -> Delay:
+        """Return the wait before a retry.
+
+        :raises RetryError: if a server asks for a longer one than is made, or if it would not end in time.
+        """
+        outcome, retry = failed.outcome, max(1, progress.retries)
+        delay = self.policy.delay(reason, outcome, failed.options, retry, progress.backoff)
+        if isinstance(delay, TooLong):
+            raise too_long(delay.hint, delay.why, outcome.wall)
+        if delay.asked is not None and outcome.ended + delay.seconds > progress.began + delay.longest:
+            why = f"all waits must be over {delay.longest:g} s after the call began, twice the patience"
+            raise too_long(delay.asked, why, outcome.wall)
+        if not leaves_time(outcome.ended + delay.seconds, failed.deadline):
+            raise too_late(delay.seconds, delay.source)
+        return delay
+
+    def _refused(
+        self,
+        refused: Refused,
+        bounds: Bounds,
+        failed: AttemptFailed,
+        token: StandardRetryToken,
+        waited: float,
+        delay: float,
+    ) -> RetryError:
+        """Return the refusal of a quota; that of a long poll has the delay before its answer is handed over."""
+        error, resend = refusal(refused, bounds, token.token_scope, waited), failed.outcome.resend
+        is_long_poll = failed.options.long_poll if resend is None else resend.long_poll
+        if is_long_poll and refused.reason is not StopReason.MAX_ATTEMPTS:
+            error.delay = delay or None
+        return error
+
+    def _token(
+        self,
+        renewed: StandardRetryToken,
+        progress: Progress,
+        delay: float,
+        source: str,
+        verdict: Classification,
+        *,
+        payment: Payment | None = None,
+        line_why: str = "",
+    ) -> StandardRetryToken:
         return StandardRetryToken(
             issuer=self,
-            token_scope=token.token_scope,
-            retry_delay=decision.delay,
-            progress=decision.progress,
-            delay_source=decision.source,
-            classification=decision.verdict,
+            scope=renewed.scope,
+            retry_delay=delay,
+            progress=progress,
+            delay_source=source,
+            classification=verdict,
+            payment=payment,
+            line_why=line_why,
         )
-
-    def _decide(self, token: StandardRetryToken, given: RetryContext, scope: Scope) -> Again | Stop:
-        options, deadline = given.options, given.deadline
-        if options is None:
-            options = current_options.get()
-            deadline = deadline if options.deadline is None else options.deadline.on(self.clock).at
-        bounds, told = self.policy.bounds(options, deadline), self.verdicts(scope)
-        context = Context(self.policy, scope.quota, scope.quota.succeeded, options, bounds, token.token_scope, told)
-        progress, wall = token.progress, self.clock.wall()
-        if given.began is not None and not progress.retries:
-            progress = progress._replace(began=given.began)
-        outcome = replace(given.outcome, ended=self.clock.now(), wall=wall)
-        decision: Again | Stop | None = None
-        try:
-            decision = drive(decide(context, progress, outcome), self.clock)
-        finally:
-            if decision is None:
-                token.unredeem()  # a classifier raised: nothing was decided
-        if isinstance(decision, Again):
-            return decision
-        if decision.reason is StopReason.SUCCESS:
-            token.unredeem()  # it was only looked at, and is still good for record_success
-            return decision._replace(reason=StopReason.NOT_RETRYABLE, why=StopReason.NOT_RETRYABLE.value)
-        return decision
-
-    def verdicts(self, scope: Scope) -> tuple[Callable[[Outcome, Classification], object], ...]:
-        """Return what is told of each verdict on an attempt in a scope."""
-        return ()
 
     def record_success(self, *, token: RetryToken) -> None:
         """Record that an attempt succeeded: the quota gets back what its retries took, and who waits may ask again.
@@ -361,11 +415,17 @@ class StandardRetryStrategy:
         :param token: that attempt's token.
         :raises TokenError: for a token that was used before or is another strategy's.
         """
-        own = redeemed(token, self)
-        bounds = self.policy.bounds(NOTHING, None)
-        with self.scopes.use(own.token_scope) as scope:
-            scope.quota.succeeded(own.progress, bounds, self.clock.now())
-            self.note_success(scope)
+        own, now = redeemed(token, self), self.clock.now()
+        sent, allowed = own.sent or (now, None)
+        quota, progress = own.scope.quota, own.progress
+        if progress.retries or progress.free:
+            bounds = self.policy.bounds(current_options.get(), None)
+            back = quota.succeeded(progress, bounds, now, now - sent, allowed)
+        else:
+            back = quota.first_try(now, now - sent, allowed)
+        if back is not None:
+            log_back(own.token_scope, *back)
+        self.note_success(own.scope)
 
     def note_success(self, scope: Scope) -> None:
         """Record a success besides."""
@@ -402,34 +462,20 @@ class StandardRetryStrategy:
         return f"<{type(self).__name__} max_attempts={self.max_attempts}>"
 
 
-METHODS = ("acquire_initial_retry_token", "refresh_retry_token_for_retry", "record_success", "send_permit")
-"""The methods by which a strategy decides; the last one is optional."""
-StandardRetryStrategy.own_methods = {name: vars(StandardRetryStrategy)[name] for name in METHODS[:3]}
-
-
-def is_built_in(strategy: object) -> TypeGuard[StandardRetryStrategy]:
-    """Return True if a strategy's methods are ours: not those of a subclass, nor patched."""
-    if not isinstance(strategy, StandardRetryStrategy):
-        return False
-    found = {name: getattr(strategy, name, None) for name in METHODS}
-    ours = type(strategy).own_methods
-    return all(method is None or getattr(method, "__func__", None) is ours.get(name) for name, method in found.items())
-
-
-def drive(steps: Steps, clock: Clock) -> Any:
-    """Take the steps of a decision without a driver, and return its result: ask and wait, as they say.
-
-    :param steps: of a strategy's token, or of one that a program drives by hand.
-    """
-    answer: Any = None
-    try:
-        while True:
-            step = steps.send(answer)
-            answer = wait_in(step.place, clock) if isinstance(step, Join) else step.function(*step.arguments)  # type: ignore[union-attr]
-    except StopIteration as ended:
-        return ended.value
-    finally:
-        steps.close()
+def failure_of(failed: AttemptFailed, reason: RetryReason, delay: Delay) -> Failure:
+    """Return the facts about a failed attempt that a quota decides by."""
+    outcome, throttled = failed.outcome, reason.kind is ErrorKind.THROTTLING
+    asked_for = 0.0 if delay.asked is None else delay.seconds
+    return Failure(
+        delay=delay.seconds,
+        hint=asked_for,
+        throttled=throttled,
+        unresolved=outcome.error is not None and is_unresolved(outcome.error),
+        is_cut=outcome.resend is not None and outcome.resend.is_cut,
+        reason=reason,
+        verdict=failed.verdict,
+        uncounted=asked_for if throttled and delay.longest == inf else 0.0,
+    )
 
 
 class SimpleRetryStrategy(StandardRetryStrategy):

@@ -7,20 +7,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from email.utils import formatdate
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..checks import BadValue
 from ..clock import SYSTEM_CLOCK, Clock, Deadline
 from ..config.parsers import is_name
 from ..config.retry_config import RetryConfig
-from ..core.machine import Passed
-from ..core.plan import Call
 from ..core.port import Feature
-from ..core.scope import Scope
 from ..core.server_hints import parse_decimal, parse_http_date
-from ..core.steps import Before, Refused, Steps
-from ..errors import StopReason
+from ..errors import RetryError, StopReason
 from ..observing.events import BeforeAttempt
+
+if TYPE_CHECKING:
+    from requests import Response
+
+    from ..core.call import Call
+    from ..core.port import Send
 
 NAME = "X-Request-Deadline"
 FORMS = ("seconds", "date")
@@ -31,7 +33,7 @@ LEAST = 0.001
 
 
 class DeadlineHeader(Feature):
-    """The hook, and the listener that sets the header.
+    """The seam, and the listener that sets the header.
 
     :param form: ``"seconds"`` left, to the millisecond; or the ``"date"`` of RFC 9110, rounded down to a second.
     """
@@ -40,14 +42,17 @@ class DeadlineHeader(Feature):
         self.name: str = name
         self.form: str = form
 
-    def gate(self, call: Call, scope: Scope) -> Floor | None:
-        """Return the floor of a call that has a deadline, and keep that for the header."""
-        deadline = None if call.time_limits is None else call.time_limits.deadline
-        if deadline is None:
-            return None
-        assert call.observed is not None  # it is a listener, too
-        call.observed.data[NAME] = deadline
-        return Floor(deadline)
+    def around(self, send: Send, call: Call) -> Response:
+        """Keep the deadline of a call for the header, and begin no attempt with next to nothing left."""
+        deadline = None if call.limits is None else call.limits.deadline
+        if deadline is not None:
+            left = deadline.left()
+            if left < FLOOR:
+                why = f"{max(0.0, left):.3g} s are left, too few for an attempt"
+                raise RetryError(why, stop_reason=StopReason.DEADLINE)
+            assert call.observed is not None  # it is a listener, too
+            call.observed.data[NAME] = deadline
+        return send(call)
 
     def before_attempt(self, event: BeforeAttempt) -> None:
         deadline: Deadline | None = event.operation.data.get(NAME)
@@ -56,25 +61,6 @@ class DeadlineHeader(Feature):
             until = math.floor(event.operation.adapter.clock.wall() + left)
             text = f"{math.floor(left * 1000) / 1000:.3f}" if self.form == "seconds" else formatdate(until, usegmt=True)
             event.request.headers[self.name] = text
-
-
-class Floor(NamedTuple):
-    """The gate of a call with a deadline."""
-
-    deadline: Deadline
-
-    def is_open(self, now: float) -> bool:
-        return self.deadline.at - now >= FLOOR
-
-    def admit(self, waited: float, began: float) -> Steps:
-        left = self.deadline.left()
-        if left < FLOOR:
-            return Refused(StopReason.DEADLINE, 0.0, f"{max(0.0, left):.3g} s are left, too few for an attempt")
-        return Passed()
-        yield  # nothing is waited for
-
-    def add_to(self, before: Before, passed: Passed) -> Before:
-        return before
 
 
 def deadline_of(headers: Mapping[str, Any] | None, name: str = NAME, *, clock: Clock = SYSTEM_CLOCK) -> float | None:

@@ -335,11 +335,6 @@ class RedisTokenBucket(FreshCopies):
         if told is not None:
             self._level = told[1]
 
-    @property
-    def is_full(self) -> bool:
-        """True if the server said so last."""
-        return self.available >= self.capacity
-
     def first_tries(self, number: int) -> None:
         """Take a token for each first-try success."""
         if number:

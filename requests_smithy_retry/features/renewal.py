@@ -7,25 +7,25 @@ itself sent the old ones: not to whom the service redirects, for whom requests h
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from requests import PreparedRequest, Response
+from requests import Response
 
-from ..classifiers.outcome import Outcome
 from ..clock import Clock
 from ..config.retry_config import RetryConfig
-from ..core.driver import Driver
-from ..core.line import Progress
-from ..core.machine import Remedy
-from ..core.plan import Call
 from ..core.port import Feature
-from ..core.scope import Scope
-from ..core.steps import Again, AskProgram, Step
 from ..errors import RetryConfigError
+from ..observing.history import ScheduledRetry
 from ..urls import KEYS, scope_of
 
+if TYPE_CHECKING:
+    from ..core.call import Call
+    from ..core.port import Send
+
 NAME = "renewal"
+DONE = "renewal: done"
 UNAUTHORIZED = 401
 MOST_CHAINS = 1024
 """The most chains of redirects, of the whole process, that may be under way; of more, the oldest is forgotten."""
@@ -47,12 +47,26 @@ shares this object with each request that it makes from it to follow the redirec
 
 
 class Renewal(Feature):
-    """The hooks: redirects are watched, and a 401 is asked about before it is judged."""
+    """The seam: redirects are watched, and a 401 is asked about before anybody judges it."""
 
     def __init__(self, renew: Renew) -> None:
         self.renew = renew
 
-    def received(self, driver: Driver, call: Call, request: PreparedRequest, response: Response, scope: Scope) -> None:
+    def around(self, send: Send, call: Call) -> Response:
+        response = send(call)
+        self._remember(call, response)
+        if response.status_code != UNAUTHORIZED or not self._may_renew(call):
+            return response
+        call.data[DONE] = True
+        headers = call.ask_program(partial(renewed, self.renew))
+        is_late = call.deadline is not None and call.clock.now() >= call.deadline
+        if headers is None or is_late:
+            return response
+        call.facts.send_with(headers)
+        call.retry(ScheduledRetry(source="on_unauthorized"))
+        return send(call)
+
+    def _remember(self, call: Call, response: Response) -> None:
         """Remember the origin that the program chose, for a request that goes on elsewhere and for a body's rest."""
         hooks = call.request.hooks
         origin = call.data[NAME] = origin_chosen(call)
@@ -63,14 +77,16 @@ class Renewal(Feature):
         elif response.status_code < 400:
             _chains.pop(id(hooks), None)
 
-    def remedy(self, call: Call) -> Remedy | None:
-        """Return the mend for a call that the program sent with credentials, where it sent them to."""
-        request = call.request
-        if any(self.renew is one for one in _of_thread.asked):
-            return None
+    def _may_renew(self, call: Call) -> bool:
+        """Return True for a call that the program sent with credentials, where it sent them to, and for once."""
+        request, most = call.request, call.options.max_attempts or call.config.most_attempts
+        if DONE in call.data or any(self.renew is one for one in _of_thread.asked):
+            return False
+        if most is not None and call.number >= most:
+            return False
         is_sent_there = origin_chosen(call) == scope_of(str(request.url))
         has_credentials = not KEYS.isdisjoint(str(name).lower() for name in request.headers)
-        return Mend(self.renew, call) if is_sent_there and has_credentials else None
+        return is_sent_there and has_credentials and call.facts.is_replayable
 
 
 def origin_chosen(call: Call) -> str:
@@ -78,28 +94,6 @@ def origin_chosen(call: Call) -> str:
     chosen: str | None = call.data.get(NAME)
     hooks, origin = _chains.get(id(call.request.hooks), (None, ""))
     return chosen or (origin if hooks is call.request.hooks else scope_of(str(call.request.url)))
-
-
-class Mend:
-    """One operation's mend: it is made once."""
-
-    def __init__(self, renew: Renew, call: Call) -> None:
-        self._renew = renew
-        self._most = call.options.max_attempts or call.config.most_attempts
-        self._deadline = call.deadline
-        self._is_used = False
-
-    def __call__(self, outcome: Outcome, progress: Progress) -> Generator[Step, Any, Again | None]:
-        response = outcome.response
-        is_last = self._most is not None and outcome.attempt >= self._most
-        if response is None or outcome.error is not None or outcome.status != UNAUTHORIZED or self._is_used or is_last:
-            return None
-        if outcome.resend is None or not outcome.resend.replayable:
-            return None
-        self._is_used = True
-        headers, now = yield AskProgram(renewed, (self._renew, response))
-        is_late = self._deadline is not None and now >= self._deadline
-        return None if headers is None or is_late else Again(progress, source="on_unauthorized", headers=headers)
 
 
 def renewed(renew: Renew, response: Response) -> Headers | None:

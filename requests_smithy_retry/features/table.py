@@ -27,16 +27,16 @@ JUDGING: dict[str, Callable[[RetryConfig], object]] = {
     "validate": lambda config: config.validate,
 }
 """The features that take part in decisions, and whether a configuration asks for one."""
-SENDING: dict[str, Callable[[RetryConfig], object]] = {
-    "resume": lambda _: True,
+OUTER: dict[str, Callable[[RetryConfig], object]] = {
     "renewal": lambda config: config.on_unauthorized,
-    "addresses": lambda _: True,
-    "deadline_header": lambda config: config.deadline_header,
-    "waits": lambda _: True,
-    "digest": lambda _: True,
+    "permits": lambda _: True,
 }
-"""The others: a strategy that is driven by hand does without them."""
-BRINGS = {"rate_limits": "pacing", "resume": "resume", "renewal": "on_unauthorized", "waits": "max_wait"}
+INNER: dict[str, Callable[[RetryConfig], object]] = {
+    "deadline_header": lambda config: config.deadline_header,
+    "resume": lambda _: True,
+}
+"""Those that stand around a send, outside and inside of them: a strategy that is driven by hand does without them."""
+BRINGS = {"rate_limits": "pacing", "resume": "resume", "renewal": "on_unauthorized"}
 """The options that only these features read: given without the feature, they are refused."""
 
 
@@ -51,8 +51,10 @@ def found(name: str) -> Any:
         return None
 
 
-def features_of(config: RetryConfig, clock: Clock) -> tuple[Feature, ...]:
-    return (*judging_features(config, clock), *_made(SENDING, config, clock))
+def features_of(config: RetryConfig, strategy: object, clock: Clock) -> tuple[Feature, ...]:
+    """Return the features that a config asks for: those that stand around a send, the outermost first."""
+    outer = {name: wanted for name, wanted in OUTER.items() if name != "permits" or hasattr(strategy, "send_permit")}
+    return (*_made(outer, config, clock), *judging_features(config, clock), *_made(INNER, config, clock))
 
 
 def judging_features(config: RetryConfig, clock: Clock = SYSTEM_CLOCK) -> tuple[Feature, ...]:
@@ -96,7 +98,7 @@ def opener(clock: Clock) -> Opener:
     """Make what opens the sockets of an adapter's connections."""
     from ..wire.connect import Opener  # with urllib3, which a program under `run` may never need
 
-    made: Opener = getattr(found("addresses"), "opener", Opener)(clock)
+    made: Opener = getattr(found("addresses"), "AddressOpener", Opener)(clock)
     return made
 
 

@@ -19,13 +19,12 @@ from ..config.retry_options import OperationOptions
 from ..errors import StopReason, safe_error
 from ..urls import safe_url
 from ..wire.state import Peer, this_thread
-from .history import AttemptRecord, RetryHistory
+from .history import AttemptRecord, RetryHistory, ScheduledRetry
 
 if TYPE_CHECKING:
-    from ..core.driver import Driver
-    from ..core.steps import Again
-else:  # pragma: no branch - for typing.get_type_hints; the heart imports this module
-    Driver = Again = Any
+    from ..adapter import RetryAdapter
+else:  # pragma: no branch - for typing.get_type_hints; the adapter imports this module
+    RetryAdapter = Any
 
 
 class BeforeAttempt(NamedTuple):
@@ -189,7 +188,7 @@ class ObservedOperation:
     _base: PreparedRequest | None = None
     _copy: PreparedRequest | None = None
 
-    def __init__(self, adapter: Driver, request: PreparedRequest, options: OperationOptions | None) -> None:
+    def __init__(self, adapter: RetryAdapter, request: PreparedRequest, options: OperationOptions | None) -> None:
         self.adapter = adapter
         self.request = request
         if options is not None:
@@ -292,7 +291,7 @@ class ObservedOperation:
         if isinstance(action, RetryIndicated) and action.reason.kind is ErrorKind.THROTTLING:
             listeners.throttled(Throttled(self, self.number, record))
 
-    def retry_follows(self, record: AttemptRecord, again: Again) -> None:
+    def retry_follows(self, record: AttemptRecord, again: ScheduledRetry) -> None:
         """Emit ``retry_scheduled``."""
         waits = again.delay, again.source, record, again.line_wait, again.line_why
         self.adapter.listeners.retry_scheduled(RetryScheduled(self, self.number, *waits))

@@ -5,21 +5,54 @@ It is attached to the response or the exception that the caller gets. For a firs
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..checks import most_attempts
 from ..classifiers.actions import NoActionIndicated, RetryForbidden, RetryIndicated
-from ..classifiers.fold import Vote
+from ..classifiers.fold import Classification, Vote
 from ..clock import SYSTEM_CLOCK
 from ..errors import QUIET_ENDINGS, StopReason
 from ..interruptions import MAX_CAUSES
 from ..urls import display_scope, scope_of, without_secrets
+
+if TYPE_CHECKING:
+    from ..core.quota import Payment
+else:  # pragma: no branch - for typing.get_type_hints; the strategies import this module
+    Payment = Any
 
 ATTRIBUTE = "_retry_history"
 STARTED = "_retry_started"
 PIECES = "_retry_pieces"
 MAX_KEPT = 100
 """The most attempts that are kept: the first and the last ones."""
+
+
+class Before(NamedTuple):
+    """The waits before an attempt, as its :class:`AttemptRecord` has them."""
+
+    delay: float = 0.0
+    delay_source: str = "backoff"
+    permit_wait: float = 0.0
+    gate_wait: float = 0.0
+    gate_source: str = ""
+    line_wait: float = 0.0
+    line_why: str = ""
+
+
+class ScheduledRetry(NamedTuple):
+    """A retry that follows, after ``delay`` seconds by the rule ``source``.
+
+    :param verdict: that led to it.
+    :param payment: for it, from a bucket; None: it cost nothing.
+    :param line_wait: seconds that its operation waited for the strategy's leave, until the event ``line_why``.
+    """
+
+    delay: float = 0.0
+    source: str = "backoff"
+    verdict: Classification | None = None
+    payment: Payment | None = None
+    line_wait: float = 0.0
+    line_why: str = ""
 
 
 class AttemptRecord(NamedTuple):
@@ -108,10 +141,13 @@ class RetryHistory(NamedTuple):
 
     @property
     def gave_up(self) -> bool:
-        """True if a retry was indicated, and was not possible or did not help; False if no attempt was made in time."""
-        return self.stop_reason not in QUIET_ENDINGS and (
-            self.stop_reason is not StopReason.DEADLINE or bool(self.attempts)
-        )
+        """True if a retry was wanted, and was not possible or did not help; False if no attempt was made in time."""
+        if self.stop_reason in QUIET_ENDINGS:
+            return False
+        if self.stop_reason is StopReason.FORBIDDEN:
+            votes = self.attempts[-1].votes if self.attempts else ()
+            return len(self.attempts) > 1 or any(isinstance(vote.action, RetryIndicated) for vote in votes)
+        return self.stop_reason is not StopReason.DEADLINE or bool(self.attempts)
 
     @property
     def sentence(self) -> str:
@@ -123,7 +159,7 @@ class RetryHistory(NamedTuple):
         if self.stop_reason is StopReason.SUCCESS:
             return f"succeeded at attempt {count}{of}"
         ending = self.attempts[-1].ending
-        if self.stop_reason is StopReason.NOT_RETRYABLE:
+        if not self.gave_up:
             deleted = "" if self.deleted_by is None else f"; attempt {self.deleted_by} may have deleted it"
             return f"ended at attempt {count}{of} with {ending}: {self.why}{deleted}"
         return f"gave up after attempt {count}{of}: {self.why}; last answer: {ending}"

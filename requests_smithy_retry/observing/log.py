@@ -11,14 +11,12 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from requests import PreparedRequest
-
 from ..errors import StopReason
 from ..urls import display_scope, safe_url
-from .history import AttemptRecord, RetryHistory, wait_text
+from .history import AttemptRecord, RetryHistory, ScheduledRetry, wait_text
 
 if TYPE_CHECKING:
-    from ..core.steps import Again
+    from requests import PreparedRequest
 
 logger: logging.Logger = logging.getLogger("requests_smithy_retry")
 logger.addHandler(logging.NullHandler())  # a program without logging gets nothing on its stderr
@@ -58,7 +56,7 @@ def log_waiting(request: PreparedRequest, record: AttemptRecord, scope: str) -> 
         logger.info(message, *said, extra=_extra(request, record))
 
 
-def log_retry(request: PreparedRequest, record: AttemptRecord, scope: str, again: Again) -> None:
+def log_retry(request: PreparedRequest, record: AttemptRecord, scope: str, again: ScheduledRetry) -> None:
     """Log the retry that follows, at INFO. Ask the logger first."""
     extra = {**_extra(request, record), "retry_delay": again.delay, "retry_delay_source": again.source}
     said: tuple[object, ...] = record.number, request.method, safe_url(request.url)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from logging import DEBUG, INFO
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from requests import PreparedRequest
 from urllib3.util.retry import RequestHistory
@@ -14,11 +14,13 @@ from ..classifiers.fold import Classification
 from ..classifiers.outcome import Outcome
 from ..classifiers.resend import may_be_applied
 from ..clock import Clock
-from ..core.steps import Again, Before, Stop
 from ..errors import StopReason, without_text_of
 from .events import ObservedOperation
-from .history import MAX_KEPT, AttemptRecord, RetryHistory
+from .history import MAX_KEPT, AttemptRecord, Before, RetryHistory, ScheduledRetry
 from .log import log_attempt, log_end, log_retry, log_waiting, logger
+
+if TYPE_CHECKING:
+    from ..core.quota import Payment
 
 OUTAGES = frozenset({StopReason.PATIENCE, StopReason.LINE_FULL})
 """The reasons for giving up on a service that is down."""
@@ -60,27 +62,35 @@ class Recorder:
 
     def begin_waiting(self, outcome: Outcome, before: Before, verdict: Classification) -> None:
         """Record an attempt whose operation waits for the service from now on: :meth:`note` comes after the wait."""
-        record = self._record(outcome, before, Stop(StopReason.PATIENCE, "", verdict))
+        record = self._record(outcome, before, None, verdict)
         self._waiting = record, self.clock.now()
         log_waiting(self.request, record, self.scope)
 
-    def note(self, outcome: Outcome, before: Before, decision: Again | Stop) -> None:
-        """Record an attempt, if :meth:`begin_waiting` did not, and the retry that follows."""
+    def note(
+        self, outcome: Outcome, before: Before, retry: ScheduledRetry | None, verdict: Classification | None = None
+    ) -> None:
+        """Record an attempt, if :meth:`begin_waiting` did not, and the retry that follows.
+
+        :param retry: that follows; None: none does.
+        :param verdict: on an attempt that none follows.
+        """
         waiting, self._waiting = self._waiting, None
-        record = self._record(outcome, before, decision) if waiting is None else waiting[0]
-        if isinstance(decision, Stop):
+        if retry is None:
+            if waiting is None:
+                self._record(outcome, before, None, verdict)
             self._in_vain = 0.0 if waiting is None else self.clock.now() - waiting[1]
             return
-        if waiting is not None and decision.payment is not None:  # it waited for tokens
-            record = record._replace(**decision.payment._asdict())
+        record = self._record(outcome, before, retry.payment, retry.verdict) if waiting is None else waiting[0]
+        if waiting is not None and retry.payment is not None:  # it waited for tokens
+            record = record._replace(**retry.payment._asdict())
             self.attempts[-1] = record
         if self.request.method == "DELETE" and self._in_doubt is None:
-            action = NO_ACTION if decision.verdict is None else decision.verdict.action
+            action = NO_ACTION if retry.verdict is None else retry.verdict.action
             self._in_doubt = record.number if may_be_applied(outcome, action) else None
         if logger.isEnabledFor(INFO):
-            log_retry(self.request, record, self.scope, decision)
+            log_retry(self.request, record, self.scope, retry)
         if self.observed is not None:
-            self.observed.retry_follows(record, decision)
+            self.observed.retry_follows(record, retry)
 
     def add(self, pieces: tuple[RetryHistory, ...]) -> None:
         """Record the attempts that tried to go on with the body of the last one, which failed all the same."""
@@ -94,18 +104,19 @@ class Recorder:
         for kept in (self.attempts, self.rows):
             del kept[MAX_KEPT // 2 : MAX_KEPT // 2 + max(0, len(kept) - MAX_KEPT)]
 
-    def _record(self, outcome: Outcome, before: Before, decision: Again | Stop) -> AttemptRecord:
+    def _record(
+        self, outcome: Outcome, before: Before, payment: Payment | None, verdict: Classification | None
+    ) -> AttemptRecord:
         response, duration = outcome.response, outcome.ended - outcome.started
         error = cast("Exception | None", outcome.error)  # an attempt that is interrupted is not recorded
         status = outcome.status if error is None else None
-        payment = decision.payment if isinstance(decision, Again) else None
         record = AttemptRecord(
             number=outcome.attempt + self._continued,
             started=outcome.wall - duration,
             duration=duration,
             status=status,
             error=None if error is None else type(error).__name__,
-            votes=() if decision.verdict is None else decision.verdict.votes,
+            votes=() if verdict is None else verdict.votes,
             address=outcome.address,
             received=outcome.received,
             sent=outcome.sent,
@@ -119,13 +130,14 @@ class Recorder:
         if logger.isEnabledFor(DEBUG):
             log_attempt(self.request, record)
         if self.observed is not None and not self._is_told:
-            self.observed.attempt_ended(record, response, error, decision.verdict)
+            self.observed.attempt_ended(record, response, error, verdict)
         self._is_told = False
         return record
 
     def history(
         self,
-        stop: Stop,
+        reason: StopReason,
+        why: str,
         most: int | None,
         gave_up: Callable[..., int],
         error: Exception | None,
@@ -133,6 +145,7 @@ class Recorder:
     ) -> RetryHistory:
         """Return the history of the ended operation; log it and emit its last event.
 
+        :param reason: for which it is over; ``why`` is the phrase.
         :param most: the most attempts that it might have made, where that is known.
         :param gave_up: counts the operations that give up in an outage of their service, and returns their number.
         :param error: of the last attempt, whose text is kept out.
@@ -142,12 +155,12 @@ class Recorder:
         is_gone = self.request.method == "DELETE" and bool(attempts) and attempts[-1].status in GONE
         deleted_by = self._in_doubt if is_gone else None
         # That of a body that cannot be sent again is our own.
-        is_ours = error is None or stop.reason is StopReason.BODY_NOT_REPLAYABLE
-        why = stop.why if is_ours else without_text_of(error, stop.why)
-        history = RetryHistory(self.scope, attempts, stop.reason, why, most, deleted_by, waited, retry_after)
+        is_ours = error is None or reason is StopReason.BODY_NOT_REPLAYABLE
+        why = why if is_ours else without_text_of(error, why)
+        history = RetryHistory(self.scope, attempts, reason, why, most, deleted_by, waited, retry_after)
         number = 0
         if history.gave_up:
-            number = gave_up(is_outage=bool(waited) or stop.reason in OUTAGES)
+            number = gave_up(is_outage=bool(waited) or reason in OUTAGES)
         if history.gave_up or deleted_by is not None:
             log_end(self.request, history, number)
         if self.observed is not None:

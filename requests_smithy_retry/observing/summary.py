@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..errors import StopReason
+from ..forksafe import renew_lock_after_fork
 from ..urls import display_scope
 
 if TYPE_CHECKING:
     from requests import Session
 
-    from ..core.scope import Scopes
+    from .history import RetryHistory
 else:  # pragma: no branch - for typing.get_type_hints; only who asks for a summary needs it
-    Session = Any
+    Session = RetryHistory = Any
+
+MOST_HOSTS = 1024
+"""The most scopes that are counted apart."""
 
 
 class RetrySummary(NamedTuple):
@@ -56,12 +62,58 @@ COUNTS = RetrySummary._fields[:-1]
 """What is added up."""
 
 
+class Counters:
+    """Counts the operations of one adapter that ended, by their scopes. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self.forget()
+        self.renew_lock()
+        renew_lock_after_fork(self)
+
+    def renew_lock(self) -> None:
+        """Make the lock anew, after a fork."""
+        self._lock = threading.Lock()
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self._at_once: dict[str | None, int] = {}
+        self._others: dict[str | None, RetrySummary] = {}
+
+    def at_once(self, scope: str) -> None:
+        """Count a first-try success."""
+        with self._lock:
+            counted = self._at_once
+            name = scope if scope in counted or len(counted) < MOST_HOSTS else None
+            counted[name] = counted.get(name, 0) + 1
+
+    def ended(self, scope: str, history: RetryHistory) -> None:
+        """Count an operation that is no first-try success."""
+        retries, waited = 0, history.line_wait
+        for each in history.attempts:
+            retries = each.number - 1
+            waited += each.delay + each.permit_wait + each.gate_wait + each.line_wait
+        is_saved = retries > 0 and history.stop_reason is StopReason.SUCCESS
+        counted = RetrySummary(1, int(retries > 0), retries, int(is_saved), int(history.gave_up), waited)
+        with self._lock:
+            others = self._others
+            name = scope if scope in others or len(others) < MOST_HOSTS else None
+            others[name] = add_up((others.get(name, RetrySummary()), counted))
+
+    def read(self) -> dict[str | None, RetrySummary]:
+        """Return what was counted, by scope; None: those of scopes beyond the first :data:`MOST_HOSTS`."""
+        with self._lock:
+            found = dict(self._others)
+            for name, number in self._at_once.items():
+                found[name] = add_up((found.get(name, RetrySummary()), RetrySummary(number)))
+            return found
+
+
 def retry_summary(session: Session) -> RetrySummary:
     """Return what the retries of a session did so far, over all its adapters.
 
-    The counters always run, at no measurable cost. Sessions whose adapters share a strategy, as those of
-    :func:`install` do, are counted together. An operation counts when it ends, or with ``stream=True`` when the caller
-    gets its response; one with ``enabled=False`` does not count.
+    The counters always run, at no measurable cost. Each adapter has its own, as those of :func:`install` have. An
+    operation counts when it ends, or with ``stream=True`` when the caller gets its response; one with ``enabled=False``
+    does not count.
 
     :raises ValueError: if the session has no :class:`RetryAdapter`.
     """
@@ -72,18 +124,12 @@ def retry_summary(session: Session) -> RetrySummary:
 
 
 def summary_of(adapters: Iterable[Any]) -> RetrySummary:
-    """Return what the retries of these adapters did so far; what several of them share counts once."""
-    return summed({id(adapter.plan.scopes): adapter.plan.scopes for adapter in adapters}.values())
-
-
-def summed(tables: Iterable[Scopes]) -> RetrySummary:
-    """Add up what several tables of scopes counted."""
+    """Return what the retries of these adapters did so far."""
     hosts: dict[str, RetrySummary] = {}
-    for scopes in tables:
-        for name, found in scopes.tallies():
+    for counters in {id(adapter): adapter.counters for adapter in adapters}.values():
+        for name, found in counters.read().items():
             host = "other hosts" if name is None else display_scope(name)
-            if found.operations:
-                hosts[host] = add_up((hosts.get(host, RetrySummary()), found))
+            hosts[host] = add_up((hosts.get(host, RetrySummary()), found))
     return add_up(hosts.values())._replace(hosts=hosts)
 
 

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..checks import is_finite
-from ..classifiers.actions import ErrorKind, NoActionIndicated, RetryIndicated
+from ..classifiers.actions import ErrorKind, NoActionIndicated, RetryIndicated, RetryReason
 from ..classifiers.fold import Classification
 from ..classifiers.outcome import Outcome
-from ..core.machine import Passed
-from ..core.port import Feature
+from ..core.attempt import AttemptFailed
 from ..core.scope import Scope
-from ..core.steps import Before, Join, Refused, Steps
-from ..core.strategy import RetryToken, StandardRetryStrategy, StandardRetryToken, StrategySnapshot, redeemed
+from ..core.strategy import RetryToken, StandardRetryStrategy, StandardRetryToken, StrategySnapshot
 from ..errors import RetryConfigError, RetryError, StopReason
 from ..urls import display_scope
-from .rate_limiter import DEFAULT_SETTINGS, ClientRateLimiter, PermitWait, RateLimiterSettings, TooLate, UntilPermitted
-
-if TYPE_CHECKING:
-    from requests import PreparedRequest, Response
-
-    from ..core.driver import Driver
-    from ..core.plan import Call
+from .rate_limiter import DEFAULT_SETTINGS, ClientRateLimiter, PermitWait, RateLimiterSettings, TooLate
 
 NAME = "limiter"
 
@@ -59,10 +49,6 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
         self.max_permit_wait = max_permit_wait
         super().__init__(**rest)
 
-    def features(self) -> tuple[Feature, ...]:
-        """Return the hooks by which the adapter asks for permits."""
-        return (Permits(self),)
-
     def limiter(self, token_scope: str | None = None) -> ClientRateLimiter:
         """Return the limiter of a scope."""
         return self.limiter_of(self.scopes.get(token_scope))
@@ -82,62 +68,34 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
         :returns: None to send. Otherwise the wait after which to ask again.
         :raises RetryError: if there will be no permit in time; a retry's price is given back then.
         """
-        scope = token.token_scope if isinstance(token, StandardRetryToken) else None
-        wait = self.limiter(scope).try_acquire()
+        own = token if isinstance(token, StandardRetryToken) else None
+        scope = self.scopes.get(None) if own is None else own.scope
+        wait = self.limiter_of(scope).try_acquire()
         if wait is None:
             return None
-        longest, at = self.max_permit_wait, self.clock.now() + wait.seconds
-        too_late = TooLate.of(waited + wait.seconds, longest, at, deadline)
+        at = self.clock.now() + wait.seconds
+        too_late = TooLate.of(waited + wait.seconds, self.max_permit_wait, at, deadline)
         if too_late is None:
             return wait
-        own = redeemed(token, self)
-        with self.scopes.use(scope) as used:
-            used.quota.unsent(own.progress)
-        raise RetryError(_why(wait.seconds, too_late.bound, scope), stop_reason=StopReason.RATE_LIMITED)
+        if own is not None:
+            own.give_back()
+        raise RetryError(_why(wait.seconds, too_late.bound, scope.name), stop_reason=StopReason.RATE_LIMITED)
+
+    def indicated(self, failed: AttemptFailed, scope: Scope) -> RetryReason:
+        """Ask the classifiers, and have the limiter take in what they say."""
+        verdict = failed.judged(self.policy)
+        record(self.limiter_of(scope), failed.outcome, verdict)
+        return super().indicated(failed, scope)
 
     def note_success(self, scope: Scope) -> None:
         """Have the limiter take in a success."""
-        self.limiter_of(scope).record_response(False)
-
-    def verdicts(self, scope: Scope) -> tuple[Callable[[Outcome, Classification], object], ...]:
-        """Have the limiter take in the verdict on each attempt."""
-        return (partial(record, self.limiter_of(scope)),)
+        self.limiter_of(scope).record_success()
 
     def snapshot(self) -> StrategySnapshot:
         """An immutable view of the buckets and of the limiters."""
         found = {name: scope.parts[NAME] for name, scope in self.scopes if NAME in scope.parts}
         limiters = {name: limiter.snapshot() for name, limiter in found.items()}
         return StrategySnapshot(super().snapshot().buckets, MappingProxyType(limiters))
-
-
-AdaptiveRetryStrategy.own_methods = {
-    **StandardRetryStrategy.own_methods,
-    "send_permit": AdaptiveRetryStrategy.send_permit,
-}
-
-
-class Permits(Feature):
-    """The hooks of a strategy: its limiters measure how fast requests are sent, and give permits once throttled."""
-
-    def __init__(self, strategy: AdaptiveRetryStrategy) -> None:
-        self.strategy = strategy
-
-    def gate(self, call: Call, scope: Scope) -> PermitGate | None:
-        limiter = self.strategy.limiter_of(scope)
-        if not limiter.enabled:
-            return None
-        return PermitGate(limiter, self.strategy.max_permit_wait, call.deadline, scope.name)
-
-    def received(self, driver: Driver, call: Call, request: PreparedRequest, response: Response, scope: Scope) -> None:
-        """Count a success, before it is known whether its body is whole."""
-        if response.status_code < 400:
-            self.strategy.limiter_of(scope).record_success()
-            call.data[NAME] = True
-
-    def on_verdict(self, call: Call, scope: Scope, outcome: Outcome, verdict: Classification) -> None:
-        """Count a failure, unless it was counted as a success; throttling is told in any case."""
-        if not call.data.pop(NAME, False) or is_throttled(verdict):
-            record(self.strategy.limiter_of(scope), outcome, verdict)
 
 
 def record(limiter: ClientRateLimiter, outcome: Outcome, verdict: Classification) -> None:
@@ -150,32 +108,6 @@ def is_throttled(classification: Classification) -> bool:
     """Return True if the outcome was throttling, even if the request may not be sent again."""
     verdicts = [vote.action for vote in classification.votes if isinstance(vote.action, RetryIndicated)]
     return bool(verdicts) and verdicts[-1].reason.kind is ErrorKind.THROTTLING
-
-
-class PermitGate:
-    """The gate of one call: each of its attempts needs a permit.
-
-    :param scope: its name, for people.
-    """
-
-    def __init__(self, limiter: ClientRateLimiter, longest: float | None, deadline: float | None, scope: Any) -> None:
-        self._limiter = limiter
-        self._longest = longest
-        self._deadline = deadline
-        self._scope = scope
-
-    def is_open(self, now: float) -> bool:
-        """Permits are the machine's business."""
-        return False
-
-    def admit(self, waited: float, began: float) -> Steps:
-        seen = yield Join(UntilPermitted(self._limiter, self._longest, self._deadline))
-        if isinstance(seen, TooLate):
-            return Refused(StopReason.RATE_LIMITED, 0.0, _why(seen.seconds, seen.bound, self._scope))
-        return Passed(seen)
-
-    def add_to(self, before: Before, passed: Passed) -> Before:
-        return before._replace(permit_wait=passed.waited)
 
 
 def _why(seconds: float, bound: str, scope: str | None) -> str:

@@ -7,18 +7,18 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..checks import check_amount, is_finite, safe_repr
-from ..clock import SYSTEM_CLOCK, Clock, wait_in
+from ..clock import SYSTEM_CLOCK, Clock, Wait, wait_in
 from ..core.line import Bounds, Failure, Go, Progress
 from ..core.payoff import PayoffTokenBucket
-from ..core.quota import Quota, RetryQuota, TokenBucketSnapshot
+from ..core.quota import Payment, Quota, Refused, RetryQuota, TokenBucketSnapshot
 from ..core.scope import NO_SCOPE, MakeQuota
-from ..core.steps import Ask, Join, Payment, Refused, Steps, Wait
 from ..errors import RetryConfigError, StopReason
 from ..forksafe import FreshCopies, renew_lock_after_fork
 
 if TYPE_CHECKING:
     from ..classifiers.actions import RetryReason
     from ..config.retry_config import RetryConfig
+    from ..core.attempt import AttemptFailed
 
 LOOK_AGAIN = 1.0
 """Seconds after which a waiter looks again if others in front of it are about to be served."""
@@ -183,6 +183,11 @@ class TokenBucket(FreshCopies):
                 self._available = min(self.capacity, self._available + amount)
                 self._wake_first()
 
+    @property
+    def is_waited_on(self) -> bool:
+        """True if some thread waits for its tokens."""
+        return bool(self._places)
+
     def snapshot(self) -> TokenBucketSnapshot:
         """An immutable view of the bucket now."""
         return TokenBucketSnapshot(self.capacity, self.available)
@@ -234,26 +239,28 @@ class PricedQuota(Quota):
         if self._is_shared or self.bucket.available < self.bucket.capacity:
             self.bucket.release(self._reward)
 
-    def pay(self, progress: Progress, bounds: Bounds, failure: Failure, now: float) -> Steps:
+    def acquire(self, progress: Progress, bounds: Bounds, failure: Failure, failed: AttemptFailed) -> Go | Refused:
         """Take the price of a retry. A bucket on which others wait may take until the deadline."""
         assert failure.reason is not None
-        price, bucket = self._price_of(failure.reason), self.bucket
+        price, bucket, began = self._price_of(failure.reason), self.bucket, failed.clock.now()
         # An operation that waits for tokens still has its backoff to wait.
         until = None if bounds.deadline is None else bounds.deadline - failure.delay
+        before: float | None = None
         if isinstance(bucket, TokenBucket) and bucket.on_empty == "wait":
             if not bucket.may_come(price, until):
                 return self._refused(price)
-            granted = yield Join(bucket.place(price, until), failure.verdict if bucket.available < price else None)
-            if isinstance(granted, Refused):
-                return granted
+            before = bucket.available
+            is_taken = failed.wait_in(bucket.place(price, until), "the retry budget")
         else:
-            granted = yield Ask(bucket.acquire, (price,))
-        if not granted:
+            is_taken = bucket.acquire(price)
+        if not is_taken:
             return self._refused(price)
-        after = bucket.available
-        payment = Payment(after + price, after, getattr(bucket, "source", "memory"))
+        after, waited = bucket.available, failed.clock.now() - began
+        held = after + price if before is None or before >= price else before
+        payment = Payment(held, after, getattr(bucket, "source", "memory"))
         paid = progress._replace(spent=progress.spent + price, acquired=price)
-        return Go(paid, failure.delay, payment=payment)
+        why = "the retry budget had tokens again" if waited else ""
+        return Go(paid, failure.delay, waited=waited, why=why, payment=payment)
 
     def _refused(self, price: float) -> Refused:
         bucket, source = self.bucket, getattr(self.bucket, "source", "memory")
@@ -282,8 +289,9 @@ class PricedQuota(Quota):
         if progress.acquired:
             self.bucket.release(progress.acquired)
 
-    def is_spare(self, now: float) -> bool:
-        return self.bucket.available >= self.bucket.capacity
+    @property
+    def is_waited_on(self) -> bool:
+        return bool(getattr(self.bucket, "is_waited_on", False))
 
     def forget(self, now: float) -> None:
         forget = getattr(self.bucket, "forget", None)

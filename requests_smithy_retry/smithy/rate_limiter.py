@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import threading
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import ClassVar, NamedTuple
 
 from ..checks import is_finite
-from ..clock import SYSTEM_CLOCK, Clock
-from ..core.steps import Wait
+from ..clock import SYSTEM_CLOCK, Clock, Wait, wait_in
 from ..forksafe import FreshCopies, renew_lock_after_fork
 
 BETA = 0.7
@@ -128,9 +127,6 @@ class RateClocker:
         return math.floor(now / self.interval)
 
 
-FORGET_AFTER = 60.0
-"""Seconds without throttling after which an enabled limiter may be forgotten: a new one would do no harm then."""
-
 FASTEST = 1e12
 """Permits per second. Settings at the ends of their ranges ask for more, up to a rate that is no number."""
 
@@ -162,44 +158,35 @@ class PermitWait:
     """The wait for a permit that is not available yet. Rest, then ask again.
 
     :param seconds: until there will be one, if the rate stays the same and no other thread takes it.
+    :param limiter: that wakes who rests when its rate changes; None: nobody does.
     """
 
     seconds: float
+    limiter: ClientRateLimiter | None = field(default=None, repr=False, compare=False)
 
     def rest(self, clock: Clock) -> None:
-        """Wait for ``seconds``; interruptible. For the sender."""
-        clock.sleep(self.seconds)
+        """Wait for ``seconds``, or until the rate changes; interruptible. For the sender."""
+        if self.limiter is None:
+            clock.sleep(self.seconds)
+        else:
+            wait_in(Resting(self.limiter, self.seconds), clock)
 
 
-class UntilPermitted:
-    """A place among those that a limiter keeps waiting, who are woken when the rate changes.
+class Resting:
+    """A place among those that wait for a permit, who are woken when the rate changes."""
 
-    Its answer, once it has taken a permit: the seconds that took; or how far away the next one is.
-
-    :param longest: seconds that it may wait in all; None: as long as it takes.
-    :param deadline: the moment by which it must have one; None: there is none.
-    """
-
-    def __init__(self, limiter: ClientRateLimiter, longest: float | None, deadline: float | None) -> None:
+    def __init__(self, limiter: ClientRateLimiter, seconds: float) -> None:
         self.changed: threading.Condition = threading.Condition(limiter._lock)
         self._limiter = limiter
-        self._longest = longest
-        self._deadline = deadline
-        self._began: float | None = None
+        self._seconds = seconds
 
-    def look(self, now: float) -> Wait | float | TooLate:
-        """Take a permit if there is one; else stay, unless it would come too late."""
+    def look(self, now: float) -> Wait | None:
+        """Rest at the first look; after it, it is time to ask again."""
+        if self in self._limiter._waiting:
+            self.leave(now)
+            return None
         self._limiter._waiting[self] = None
-        self._began = now if self._began is None else self._began
-        seconds = self._limiter._take(now)
-        too_late = None
-        if seconds is not None:
-            too_late = TooLate.of(now - self._began + seconds, self._longest, now + seconds, self._deadline)
-            if too_late is None:
-                return Wait(now + seconds)
-            too_late = too_late._replace(seconds=seconds)
-        self.leave(now)
-        return now - self._began if too_late is None else too_late
+        return Wait(now + self._seconds)
 
     def leave(self, now: float) -> None:
         self._limiter._waiting.pop(self, None)
@@ -273,7 +260,7 @@ class ClientRateLimiter(FreshCopies):
             return None
         with self._lock:
             seconds = self._take(self.clock.now())
-            return None if seconds is None else PermitWait(seconds)
+            return None if seconds is None else PermitWait(seconds, self)
 
     def _take(self, now: float) -> float | None:
         """Take one permit, or return the seconds until there is one. Called with the lock."""
@@ -326,11 +313,10 @@ class ClientRateLimiter(FreshCopies):
         self._max_capacity = max(rate, settings.min_capacity)
         self._capacity = min(self._capacity, self._max_capacity)
 
-    def is_spare(self, now: float) -> bool:
-        """Return True if a new limiter would do as well: no throttling, or none for long, and no waiting thread."""
-        if self._waiting:
-            return False
-        return not self.enabled or now - self._last_throttle >= FORGET_AFTER
+    @property
+    def is_waited_on(self) -> bool:
+        """True if some thread waits for a permit."""
+        return bool(self._waiting)
 
     def forget(self, now: float) -> None:
         """Start afresh; threads that wait for a permit continue at once."""
@@ -352,7 +338,7 @@ class ClientRateLimiter(FreshCopies):
     def renew_lock(self) -> None:
         """Make the lock anew, after a fork: the waiting threads do not exist in the child."""
         self._lock = threading.Lock()
-        self._waiting: dict[UntilPermitted, None] = {}  # in the order in which they came
+        self._waiting: dict[Resting, None] = {}  # in the order in which they came
 
     def _refill(self, now: float) -> None:
         gained = (now - self._refilled_at) * self._fill_rate

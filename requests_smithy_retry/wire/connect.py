@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import urllib3.exceptions as uex
 from urllib3.connection import HTTPConnection
@@ -15,6 +15,9 @@ from urllib3.connection import HTTPConnection
 from ..clock import Clock
 from .proxies import bound_handshake, note_refusal
 from .state import Peer, this_thread
+
+if TYPE_CHECKING:
+    from ..classifiers.outcome import Outcome
 
 PIECE = 16_384
 """The size of a TLS record, to each of which urllib3's ``sendall`` over pyOpenSSL applies its timeout."""
@@ -37,6 +40,13 @@ class Opener:
         """
         sock = connect.opening = type(connection)._new_conn(connection)
         return sock
+
+    def attempt_failed(self, outcome: Outcome, peer: Peer | None, tried: set[tuple[str, str]]) -> None:
+        """Take in an attempt that failed.
+
+        :param peer: the far end that it reached, or tried to.
+        :param tried: addresses at which the operation has failed, each with its origin; a retry prefers others.
+        """
 
     def forget(self) -> None:
         """Know of no failure."""

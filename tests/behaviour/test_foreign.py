@@ -11,10 +11,10 @@ import requests.exceptions as rex
 
 from requests_smithy_retry import (
     AdaptiveRetryStrategy,
+    AttemptFailed,
     ErrorKind,
     ErrorRetryInfo,
     HasFault,
-    ResponseError,
     RetryAction,
     RetryAdapter,
     RetryConfig,
@@ -84,7 +84,7 @@ def test_an_adapters_own_scopes_hold_for_first_try_successes() -> None:
     assert ["a", "b"] == sorted(adapter.strategy.snapshot().limiters)
 
 
-# What it is not asked
+# What it cannot overrule
 
 
 APPLIED = "POST is not idempotent and the server may have applied it"
@@ -101,25 +101,25 @@ APPLIED = "POST is not idempotent and the server may have applied it"
         (NO, "GET", rex.InvalidURL(), StopReason.REQUEST_FAULT, StopReason.REQUEST_FAULT.value),
     ],
 )
-def test_what_a_foreign_strategy_is_not_asked(
+def test_what_a_foreign_strategy_cannot_overrule(
     action: RetryAction, method: str, step: Any, stop_reason: StopReason, words: str
 ) -> None:
-    """What must not be sent again: a retry would not help, or would harm."""
+    """What must not be sent again is not, whatever it says: a retry would not help, or would harm."""
     strategy = Guide()
     adapter = scripted(step, strategy=strategy, classifiers=saying(action))
     history = retry_history(ended(adapter, method, data=iter([b"a"]) if method == "PUT" else None))
-    assert (stop_reason, words, []) == (history.stop_reason, history.why, strategy.shown)
+    assert (stop_reason, words, 1) == (history.stop_reason, history.why, len(history.attempts))
     if not isinstance(step, Exception):
         assert action in [vote.action for vote in history.attempts[0].votes]
 
 
 def test_a_blocks_number_of_attempts_holds_for_it() -> None:
-    """It is asked for no attempt more than the block allows."""
+    """No attempt more is made than the block allows."""
     strategy = Guide()
     with retry_options(max_attempts=2):
         history = retry_history(send(scripted(503, 503, strategy=strategy)))
     assert (StopReason.MAX_ATTEMPTS, "2 of 2 attempts were made") == (history.stop_reason, history.why)
-    assert 1 == len(strategy.shown)
+    assert 2 == len(history.attempts)
 
 
 # What it is shown
@@ -164,7 +164,7 @@ def test_a_clients_fault_without_an_opinion_is_no_maybe(status: int, fault: str 
     (error,) = strategy.shown
     assert isinstance(error, ErrorRetryInfo)
     assert isinstance(error, HasFault)
-    assert isinstance(error, ResponseError)
+    assert isinstance(error, AttemptFailed)
     assert (fault, f"the server answered {status}") == (error.fault, str(error))
     assert safe is error.is_retry_safe
     assert response.request is error.request
@@ -188,12 +188,12 @@ class Computed(rex.ConnectionError):
     ("error", "after", "is_throttling"), [(Safe(), 7.0, False), (Computed(), 3.0, True), (reset_error(), None, True)]
 )
 def test_what_an_error_says_of_itself_is_not_replaced(error: Any, after: float | None, is_throttling: bool) -> None:
-    """The verdict tells what the error leaves open, if it is a property or not; the context is gone afterwards."""
+    """The verdict tells what the error leaves open, if it is a property or not; the error itself is the cause."""
     strategy = Guide(RetryError("no"))
     assert error is ended(scripted(error, strategy=strategy, classifiers=saying(RetryAction.throttling_error())))
-    assert [error] == strategy.shown
-    assert (True, after, is_throttling) == (error.is_retry_safe, error.retry_after, error.is_throttling_error)
-    assert not hasattr(error, "retry_context")
+    (shown,) = strategy.shown
+    assert error is shown.__cause__
+    assert (True, after, is_throttling) == (shown.is_retry_safe, shown.retry_after, shown.is_throttling_error)
 
 
 # What its answers do
@@ -215,7 +215,7 @@ ENOUGH = RetryError("enough")
         (Guide(NO_MORE), [503], {}, ASKED, StopReason.MAX_ATTEMPTS, "no more"),
         (Guide(ENOUGH), [503], {}, ASKED, StopReason.STRATEGY_REFUSED, "enough"),
         (Guide(KeyError()), [503], {}, ASKED, StopReason.STRATEGY_REFUSED, ""),
-        (Guide(KeyError()), [404], {}, DENIED, StopReason.STRATEGY_REFUSED, ""),
+        (Guide(KeyError()), [404], {}, DENIED, StopReason.NOT_RETRYABLE, ""),
         (Guide(delay=9.0), [503], {"operation_timeout": 5}, ASKED, StopReason.DEADLINE, "9 s would not end"),
         (Guide(first=NO_MORE), [503], {}, [], StopReason.MAX_ATTEMPTS, "no more"),
         (Guide(first=NO_MORE), [200], {}, [], StopReason.SUCCESS, ""),

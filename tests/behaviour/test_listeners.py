@@ -174,7 +174,7 @@ def test_a_wait_for_tokens_comes_between_an_attempt_and_its_retry() -> None:
     assert ["BeforeAttempt", *retry, *retry, "AfterAttempt"] == [name for name, _ in times]
     assert [0, 0, 0, 0, 0, 4, 4, 4] == [at for _, at in times]
     assert history is not None
-    assert [(20, 6), (14, 0), (None, None)] == [(row.quota_before, row.quota_after) for row in history.attempts]
+    assert [(20, 6), (6, 0), (None, None)] == [(row.quota_before, row.quota_after) for row in history.attempts]
 
 
 FIELDS: dict[str, tuple[str, ...]] = {

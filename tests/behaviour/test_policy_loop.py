@@ -16,13 +16,13 @@ from requests_smithy_retry import (
     retry_options,
 )
 from requests_smithy_retry.policy import (
-    DirectedError,
     Result,
     RetryDirective,
     RetryErrorType,
     RetryFailure,
     StandardRetryPolicy,
     acquire_token,
+    directed,
     retry,
 )
 from requests_smithy_retry.testing import FakeClock
@@ -244,9 +244,9 @@ def test_a_foreign_strategy_is_told_in_the_words_of_error_retry_info() -> None:
     (error,) = strategy.shown
     told = (error.is_retry_safe, error.is_throttling_error, error.is_timeout_error, error.retry_after, error.fault)
     assert told == (True, True, False, 7, "server")
-    client = DirectedError(RetryErrorType.ClientSide, None, None)
+    client = directed(RetryErrorType.ClientSide, None, None, clock)
     assert (client.fault, client.retry_after) == ("client", None)
-    assert DirectedError(RetryErrorType.Timeout, None, None).is_timeout_error is True
+    assert directed(RetryErrorType.Timeout, None, None, clock).is_timeout_error is True
 
 
 def test_ctrl_c_is_not_judged() -> None:

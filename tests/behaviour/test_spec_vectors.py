@@ -14,11 +14,11 @@ from unittest import mock
 import pytest
 
 from requests_smithy_retry import (
+    AttemptFailed,
     ErrorKind,
     ExponentialRetryBackoffStrategy,
     ModeledAsRetryableClassifier,
     Outcome,
-    RetryContext,
     RetryError,
     RetryIndicated,
     StandardRetryStrategy,
@@ -222,8 +222,7 @@ class Books:
     def acquire(self, kind: str) -> Any:
         error: Exception = read_timeout() if kind == "timeout" else reset_error()
         if kind == "throttling":
-            error = ConnectionError()
-            error.retry_context = RetryContext(Outcome(response=Reply429()))  # type: ignore[attr-defined,arg-type]
+            error = AttemptFailed(Outcome(response=Reply429()))  # type: ignore[arg-type]
         first = self.strategy.acquire_initial_retry_token(token_scope=SCOPE)
         try:
             token = self.strategy.refresh_retry_token_for_retry(token_to_renew=first, error=error)

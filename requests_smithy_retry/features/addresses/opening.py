@@ -13,6 +13,8 @@ import urllib3.exceptions as uex
 from urllib3 import connection as connections
 from urllib3.util import connection as urllib3_connection
 
+from ...classifiers.outcome import Outcome
+from ...classifiers.transport_faults import is_timeout, is_transient
 from ...interruptions import is_interruption
 from ...wire.connect import Connect
 from ...wire.response import RESPONSE_CLASS
@@ -52,6 +54,19 @@ class AddressOpener(AddressMemory):
             raise not_connected(connection, connection.host, error) from error
         sys.audit("http.client.connect", connection, connection.host, connection.port)
         return sock
+
+    def attempt_failed(self, outcome: Outcome, peer: Any, tried: set[tuple[str, str]]) -> None:
+        if peer is None:
+            return
+        error, response = outcome.error, outcome.response
+        if error is not None and is_transient(error):
+            tried.add((peer.origin, peer.address))
+            # A kept connection may break because it was idle for too long, which is not the address's fault.
+            if is_timeout(error) or peer.since >= outcome.started:
+                peer.failed(type(error).__name__)
+        elif error is None and response is not None and response.status_code >= 500:
+            tried.add((peer.origin, peer.address))
+            peer.failed(str(response.status_code), answers=True)
 
     def _connected(self, connection: Any, connect: Connect, found: Found, timeout: float | None) -> Any:
         """Connect to one of the addresses, and tell of it."""

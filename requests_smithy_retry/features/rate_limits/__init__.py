@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...classifiers.actions import NO_ACTION, RetryAction
 from ...classifiers.protocol import RetryClassifier, RetryClassifierPriority
-from ...clock import Clock
+from ...clock import Clock, wait_in
 from ...core.backoff import Jitter
-from ...core.machine import Passed
 from ...core.port import Feature
 from ...core.server_hints import AMZ_HEADER, HINTS, Hint, names_in, read_hint
-from ...core.steps import Before, Join, Pause, Steps
 from ...observing.log import log_gate
 from ...urls import user_of
 from .announced import DIALECTS, RateLimitDialect, announced_in, limit_hint
@@ -26,8 +24,8 @@ if TYPE_CHECKING:
     from ...classifiers.fold import Classification
     from ...classifiers.outcome import Outcome
     from ...config.retry_config import RetryConfig
-    from ...core.driver import Driver
-    from ...core.plan import Call
+    from ...core.call import Call
+    from ...core.port import Send
     from ...core.scope import Scope
 
 NAME = "rate limits"
@@ -41,7 +39,7 @@ UNAVAILABLE, TOO_MANY_REQUESTS, FORBIDDEN = 503, 429, 403
 
 
 class Announcements(Feature):
-    """The hooks by which a request that was refused goes by what the answer announces."""
+    """The seams by which a request that was refused goes by what the answer announces."""
 
     def __init__(self, config: RetryConfig, clock: Clock) -> None:
         own: Any = () if isinstance(config.pacing, str) else config.pacing
@@ -62,39 +60,78 @@ class Announcements(Feature):
 
 
 class RateLimits(Announcements):
-    """The hooks: a limit is heard of in the head of each response, and counted down by the requests under way."""
+    """The seams: a limit is heard of in the head of each response, and counted down by the requests under way."""
 
     def __init__(self, config: RetryConfig, clock: Clock) -> None:
         super().__init__(config, clock)
         self.spreads: bool = config.jitter != Jitter.NONE.value
 
-    def gate(self, call: Call, scope: Scope) -> OneCall | None:
-        """Return the count of a call, where something is known of the limits of its user."""
-        users: Users | None = scope.parts.get(NAME)
-        if users is None or call.options.pacing == "off":
-            return None
-        limits = users.known.get(user_of(call.request.headers))
-        return None if limits is None else OneCall(call, limits)
+    def around(self, send: Send, call: Call) -> Response:
+        """Wait for the limits of the call's user, count the request, and hear what its answer announces."""
+        assert call.scope is not None
+        users: Users | None = call.scope.parts.get(NAME)
+        limits = passed = None
+        if users is not None and call.options.pacing != "off":
+            limits = users.known.get(user_of(call.request.headers))
+        if limits is not None:
+            passed = self._enter(call, limits)
+        try:
+            response = send(call)
+        except BaseException:
+            if limits is not None:
+                limits.answered(passed, (), 0, self.clock.now())
+            raise
+        self._hear(call, response, limits, passed)
+        return response
 
-    def received(self, driver: Driver, call: Call, request: PreparedRequest, response: Response, scope: Scope) -> None:
+    def _enter(self, call: Call, limits: Limits) -> Pass:
+        """Count a request, once there is room for it."""
+        passed = limits.try_enter(self.clock.now(), path_of(call.request)) if call.number == 0 else None
+        return self._wait(call, limits) if passed is None else passed
+
+    def _wait(self, call: Call, limits: Limits) -> Pass:
+        """Wait for room, unless that would take too long, or the server has asked for a shorter wait, which is over."""
+        waited, began = call.before.delay, call.began
+        longest, until = call.config.max_retry_after, inf if call.deadline is None else call.deadline
+        given = call.policy.patience_given if call.options.patience is None else call.options.patience
+        if given is not None:
+            longest, until = min(longest, given), min(until, began + 2 * given)
+        if call.data.pop(TRIES_SHORTER, False):
+            longest = 0.0
+        call.clock.what = "a rate limit"
+        passed: Pass = wait_in(Turn(limits, max(0.0, longest - waited), until), call.clock)
+        log_gate(call.request, passed.waited, passed.source)
+        later = self._later(call, limits, waited, passed, until)
+        if later > 0:
+            call.clock.sleep(later)
+        call.before = call.before._replace(
+            delay=call.before.delay + max(0.0, later), gate_wait=passed.waited, gate_source=passed.source
+        )
+        return passed
+
+    def _later(self, call: Call, limits: Limits, waited: float, passed: Pass, until: float) -> float:
+        """Return the seconds by which a call goes later than it was asked to, within all bounds."""
+        asked = call.data.pop(ASKED, inf)
+        if not limits.spreads or passed.waited > LAG or waited < asked:
+            return 0.0
+        own, most = call.options.max_wait, call.config.max_retry_after
+        most_wait = call.config.max_wait if own is None else own
+        rooms = most - waited, (until - passed.sent) * SPREAD, inf if most_wait is None else most_wait - waited
+        return min(spread(waited, is_alone=len(limits.asked) == 1), *rooms)
+
+    def _hear(self, call: Call, response: Response, limits: Limits | None, passed: Pass | None) -> None:
         """Hear what a response announces."""
-        told = announced_in(response.headers, wall=self.clock.wall(), dialects=self.dialects)
-        if not told and NAME not in scope.parts:
-            return
-        limits, passed = call.data.pop(NAME, (None, None))
-        if limits is None:
-            users, user = self.users(scope), user_of(call.request.headers)
+        assert call.scope is not None
+        told = ()
+        if not self.hears.isdisjoint(names_in(response.headers)):
+            told = announced_in(response.headers, wall=self.clock.wall(), dialects=self.dialects)
+        if limits is None and (told or NAME in call.scope.parts):
+            users, user = self.users(call.scope), user_of(call.request.headers)
             limits = users.made(user) if told else users.known.get(user)
         if limits is not None:
-            limits.answered(passed, told, response.status_code, self.clock.now(), path_of(request))
+            limits.answered(passed, told, response.status_code, self.clock.now(), path_of(call.sent))
 
-    def attempted(self, call: Call, outcome: Outcome, *_: Any) -> None:
-        """Count an attempt without an answer no longer."""
-        if outcome.response is None and NAME in call.data:
-            limits, passed = call.data.pop(NAME)
-            limits.answered(passed, (), 0, outcome.ended)
-
-    def on_verdict(self, call: Call, scope: Scope, outcome: Outcome, verdict: Classification) -> None:
+    def judged(self, call: Call, outcome: Outcome, verdict: Classification) -> None:
         """Hear of a refusal with a hint: the next one in a row, of another call, holds everybody back."""
         if outcome.response is None or (self.hears | HINTS).isdisjoint(names_in(outcome.response.headers)):
             return
@@ -105,7 +142,8 @@ class RateLimits(Announcements):
         if not hints or hints[0].source == AMZ_HEADER or hints[0].seconds > call.config.max_retry_after:
             return
         who = call.data.setdefault(WHO, Caller())
-        limits = self.users(scope).made(user_of(call.request.headers))
+        assert call.scope is not None
+        limits = self.users(call.scope).made(user_of(call.request.headers))
         limits.asked.add(who)
         call.data[ASKED] = asked = hints[0].seconds
         if said is not None and is_refused:
@@ -155,62 +193,14 @@ class Users:
             self.known.pop(next(spare, user), None)
         return self.known.setdefault(user, Limits(spreads=self._spreads))
 
-    def is_spare(self, now: float) -> bool:
-        """Return True if nobody waits; a new one hears of the limits again."""
-        return all(limits.is_spare for limits in list(self.known.values()))
+    @property
+    def is_waited_on(self) -> bool:
+        """True if some call waits for one of its limits."""
+        return any(limits.line for limits in list(self.known.values()))
 
     def forget(self, now: float) -> None:
         """Give up all limits. Who waits goes on waiting."""
         self.known.clear()
-
-
-class OneCall:
-    """The gate of one call."""
-
-    def __init__(self, call: Call, limits: Limits) -> None:
-        self._call = call
-        self._limits = limits
-        self._spread = 0.0
-
-    def is_open(self, now: float) -> bool:
-        """Let the first attempt through if nobody waits and something is left."""
-        passed = self._limits.enter(now, path_of(self._call.request))
-        if passed is not None:
-            self._call.data[NAME] = self._limits, passed
-        return passed is not None
-
-    def admit(self, waited: float, began: float) -> Steps:
-        """Wait for room, unless that would take too long, or the server has asked for a shorter wait, which is over."""
-        call, longest = self._call, self._call.config.max_retry_after
-        until = inf if call.deadline is None else call.deadline
-        patience = call.config.patience_given if call.options.patience is None else call.options.patience
-        if patience is not None:
-            longest, until = min(longest, patience), min(until, began + 2 * patience)
-        if call.data.pop(TRIES_SHORTER, False):
-            longest = 0.0
-        passed = yield Join(Turn(self._limits, max(0.0, longest - waited), until))
-        # Whatever becomes of the call, nobody refers to the pass once it is over.
-        call.data[NAME] = self._limits, passed
-        log_gate(call.request, passed.waited, passed.source)
-        yield from self._later(waited, passed, until)
-        return Passed(passed.waited, passed.source)
-
-    def _later(self, waited: float, passed: Pass, until: float) -> Steps:
-        """Go a little later than this call was asked to, within all bounds."""
-        call, limits = self._call, self._limits
-        asked = call.data.pop(ASKED, inf)
-        if not limits.spreads or passed.waited > LAG or waited < asked:
-            return
-        own, most = call.options.max_wait, call.config.max_retry_after
-        most_wait = call.config.max_wait if own is None else own
-        rooms = most - waited, (until - passed.sent) * SPREAD, inf if most_wait is None else most_wait - waited
-        self._spread = min(spread(waited, is_alone=len(limits.asked) == 1), *rooms)
-        if self._spread > 0:
-            yield Pause(self._spread)
-
-    def add_to(self, before: Before, passed: Passed) -> Before:
-        delay = before.delay + self._spread
-        return before._replace(delay=delay, gate_wait=passed.waited, gate_source=passed.source)
 
 
 def feature(config: RetryConfig, clock: Clock) -> Announcements:

@@ -13,8 +13,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from math import inf
 
+from ...clock import Wait
 from ...core.backoff import random_part
-from ...core.steps import Wait
 from ...forksafe import renew_lock_after_fork
 from .announced import Announced
 
@@ -150,7 +150,7 @@ class Limits:
             self._opening, self._goes = opens, opens + spread(opens - now, is_alone=is_alone)
         return self._goes if self._opening <= max(opens, now) < self._goes else opens
 
-    def enter(self, now: float, path: str = "") -> Pass | None:
+    def try_enter(self, now: float, path: str = "") -> Pass | None:
         """Count a request that is sent now, if nobody waits and there is room; None: it has to take its turn.
 
         A limit that one path alone has told of may be its own, so another path's request does not wait for it.

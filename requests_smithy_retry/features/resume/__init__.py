@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from requests import PreparedRequest, Response
+from typing import TYPE_CHECKING
+
+from requests import Response
 
 from ...clock import Clock
 from ...config.retry_config import RetryConfig
-from ...core.driver import Driver
-from ...core.plan import Call
 from ...core.port import Feature
-from ...core.scope import Scope
+
+if TYPE_CHECKING:
+    from ...core.call import Call
+    from ...core.port import Send
 
 
 class Resume(Feature):
-    """The hook: the body of a success is watched where it may be continued, or where listeners hear of it."""
+    """The seam: the body of a success is watched where it may be continued, or where listeners hear of it."""
 
-    hears: frozenset[str] | None = frozenset({"etag", "last-modified"})
-
-    def received(self, driver: Driver, call: Call, request: PreparedRequest, response: Response, scope: Scope) -> None:
+    def around(self, send: Send, call: Call) -> Response:
         """Have a body watched, if there is reason to. What brings the rest of one is received as such."""
+        response = send(call)
         if response.status_code < 400 and call.receives is None:
-            from .mending import watch_body  # many programs get no body that could be continued
+            headers, hears = response.headers, call.observed is not None and call.observed.heard is not None
+            if hears or "etag" in headers or "last-modified" in headers:
+                from .mending import watch_body  # many programs get no body that could be continued
 
-            watch_body(driver, call, request, response)
+                watch_body(call, response)
+        return response
 
 
 def feature(config: RetryConfig, clock: Clock) -> Resume:

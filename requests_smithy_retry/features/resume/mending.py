@@ -13,9 +13,9 @@ import requests.exceptions
 import urllib3.exceptions as uex
 from requests import PreparedRequest, Response
 
-from ...core.driver import Driver
-from ...core.plan import Call
-from ...core.port import WaitEnded
+from ...core.call import Call
+from ...core.loop import go_on
+from ...core.waiting import WaitEnded
 from ...observing.history import add_piece, attach, retry_history
 from .body import WatchedBody, skip, watch
 from .rules import Piece, Resumable, resumable
@@ -24,15 +24,15 @@ LONG = 100_000
 """A shorter body that breaks off inside an attempt is begun anew: asking for its rest would save nothing."""
 
 
-def watch_body(driver: Driver, call: Call, request: PreparedRequest, response: Response) -> None:
+def watch_body(call: Call, response: Response) -> None:
     """Watch a body that may be continued, or of which listeners hear."""
-    heard = None if call.observed is None else call.observed.heard
+    heard, request = None if call.observed is None else call.observed.heard, call.sent
     plan = _plan(call, request, response)
     if heard is None and plan is None:
         return
     body = watch(response, heard)
     if body is not None and body.is_on_a_wire and plan is not None:
-        body.mend = functools.partial(mend, driver, call, request, weakref.ref(response), plan)
+        body.mend = functools.partial(mend, call, request, weakref.ref(response), plan)
 
 
 def _plan(call: Call, request: PreparedRequest, response: Response) -> Resumable | None:
@@ -74,7 +74,6 @@ class Rest:
 
 
 def mend(
-    driver: Driver,
     call: Call,
     request: PreparedRequest,
     response: weakref.ref[Response],
@@ -89,7 +88,7 @@ def mend(
     try:
         try:
             rest_of_it, brought = plan.request_from(request, body.received), body.brought
-            ended = driver.go_on(call, rest_of_it, rest.receive, failure, brought)
+            ended = go_on(call, rest_of_it, rest.receive, failure, brought)
         except requests.exceptions.RequestException as raised:
             ended = raised
         history = add_piece(response(), retry_history(ended))

@@ -12,14 +12,13 @@ from collections.abc import Callable
 from typing import Any
 
 from requests import Response
+from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
 from ...checks import most_attempts
 from ...config.options import UNSET
 from ...config.retry_config import ADAPTER_OPTIONS, RetryConfig
-from ...core.driver import Driver
 from ...core.line import UNLIMITED
-from ...core.plan import Plan
 from ...core.strategy import RetryStrategy, StandardRetryStrategy
 from ...errors import RetryConfigError
 from ...observing.recorder import Recorder
@@ -107,7 +106,7 @@ class ShownRetry:
         return left
 
 
-class MaxRetries(Driver):
+class MaxRetries(HTTPAdapter):
     """The part of the adapter."""
 
     _strategy: Any
@@ -149,11 +148,6 @@ class MaxRetries(Driver):
         else:
             self._shown = shown
         self._make_plan()
-
-    def _plan_now(self) -> Plan:
-        """Return the plan in force: another one if ``max_retries`` was changed in place."""
-        self._heed_changes()
-        return self.plan
 
     def _fill_retries(self, response: Response, recorder: Recorder | None = None) -> None:
         """Have the response refer to the ``Retry`` that the adapter shows, where tools look for it."""

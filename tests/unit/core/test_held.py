@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import gzip
 import io
-import weakref
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import requests
 import urllib3
-from requests.adapters import HTTPAdapter
 from urllib3 import HTTPConnectionPool
 
-from requests_smithy_retry import Outcome, RetryAction, RetryAdapter, classifier
+from requests_smithy_retry import Outcome, RetryAction, classifier
 from requests_smithy_retry.core import held as module
 from requests_smithy_retry.core.held import Held, release_connection
 from requests_smithy_retry.testing import CutBody, FaultServer, Reply
@@ -34,11 +30,10 @@ def idle(response: requests.Response) -> int:
 
 def test_a_recorded_stream_outlives_its_connection() -> None:
     """A recorded response has no connection that its stream could end with."""
-    held = Held(True, None)
-    held.response = requests.Response()
-    held.response.status_code, held.response.raw = 503, urllib3.HTTPResponse(io.BytesIO(b"why"), preload_content=False)
-    held.examine(prepare())
-    assert held.release(reusable=False)
+    response = requests.Response()
+    response.status_code, response.request = 503, prepare()
+    response.raw = urllib3.HTTPResponse(io.BytesIO(b"why"), preload_content=False)
+    assert Held(response, None, is_streamed=True, limits=None).release(reusable=False)
 
 
 def test_a_pool_of_gevent_has_no_lock_to_take() -> None:
@@ -172,83 +167,3 @@ def test_a_pool_whose_lock_was_left_taken_is_not_waited_for(monkeypatch: pytest.
         release_connection(response.raw, reusable=False)
         assert idle(response) == 0
         assert not mutex.locked()
-
-
-def left_over(made: requests.Session, broken: Any, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Count the responses that the garbage collector would have to clear away after three requests."""
-    responses, plain = weakref.WeakSet[requests.Response](), requests.Response.__init__
-
-    def noted(response: requests.Response) -> None:
-        responses.add(response)
-        plain(response)
-
-    made.trust_env = False
-    with FaultServer(broken) as server, monkeypatch.context() as patch:
-        patch.setattr(requests.Response, "__init__", noted)
-        gc.disable()
-        try:
-            for _ in range(3):
-                with contextlib.suppress(requests.RequestException):
-                    made.get(server.url)
-            return len(responses)
-        finally:
-            gc.enable()
-
-
-BROKEN: dict[str, Any] = {
-    "cut": lambda status: CutBody(Reply(status, body=b"x" * 200)),
-    "undecodable": lambda status: Reply(status, {"Content-Encoding": "gzip"}, b"no gzip at all"),
-}
-
-
-@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
-@pytest.mark.parametrize("status", [200, 404, 503])
-@pytest.mark.parametrize("options", [{}, {"operation_timeout": 9}], ids=repr)
-def test_a_broken_body_leaves_nothing_to_the_garbage_collector(
-    broken: Any, status: int, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The response of a broken body is freed with its exception, as with a plain adapter."""
-    with requests.Session() as plain:
-        if left_over(plain, broken(status), monkeypatch):
-            pytest.skip("a plain adapter leaves one, too: contextlib's __exit__ holds the traceback since Python 3.12")
-    with session(max_attempts=2, **options) as made:
-        assert left_over(made, broken(status), monkeypatch) == 0
-
-
-@pytest.mark.parametrize("raw", [None, urllib3.HTTPResponse(b"")])
-def test_a_response_of_no_pool_has_nothing_to_close(raw: object) -> None:
-    """A recording, say."""
-    release_connection(raw, reusable=False)
-
-
-def test_a_recorded_response_without_a_pool_is_closed() -> None:
-    """Vcrpy's has a connection, and nothing to release it with."""
-    closed = []
-    release_connection(SimpleNamespace(_connection=object(), close=lambda: closed.append(True)), reusable=True)
-    assert closed == [True]
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_a_response_that_was_made_by_hand_may_have_no_body_at_all(stream: bool) -> None:
-    """A mix-in below the adapter, or a test, answers with a bare ``Response``."""
-    statuses = [503, 200]
-
-    class Below(HTTPAdapter):
-        def send(self, *args: Any, **options: Any) -> requests.Response:
-            response = requests.Response()
-            response.status_code = statuses.pop(0)
-            return response
-
-    class Made(RetryAdapter, Below):
-        pass
-
-    assert Made(backoff=0).send(prepare(), stream=stream).status_code == 200
-
-
-def test_the_next_attempt_finds_nothing_of_the_last_one() -> None:
-    """Each attribute that an attempt may set is as it was before the first one."""
-    held, names = Held(True, None), [name for name in Held.__annotations__ if name in vars(Held)]
-    for name in names:
-        setattr(held, name, object())
-    held.begin_again()
-    assert [getattr(Held, name) for name in names] == [getattr(held, name) for name in names]

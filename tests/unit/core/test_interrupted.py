@@ -15,7 +15,7 @@ import requests
 from requests.adapters import HTTPAdapter
 
 from requests_smithy_retry import retry_options
-from requests_smithy_retry.core import driver, held, machine, operation
+from requests_smithy_retry.core import call, held, loop, strategy
 from requests_smithy_retry.wire.state import this_thread
 from tests.faults import FaultServer, Reply
 from tests.support import reset_error, scripted, send
@@ -85,13 +85,15 @@ def test_no_interruption_leaves_a_mark_on_its_thread(options: dict[str, Any], sc
     pytest.fail("a request enters fewer functions")
 
 
-HEART = (driver, operation, held, machine)
+HEART = (loop, call, held, strategy)
 
 
 def lines_of(module: Any) -> set[int]:
     """The lines of a module without those that clean up, as nothing guards them against a signal in turn."""
     source = inspect.getsource(module)
-    cleaning = [part for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Try) for part in node.finalbody]
+    nodes = list(ast.walk(ast.parse(source)))
+    cleaning = [part for node in nodes if isinstance(node, ast.Try) for part in node.finalbody]
+    cleaning += [node for node in nodes if isinstance(node, ast.FunctionDef) and node.name == "forget"]
     cleaned = {line for part in cleaning for line in range(part.lineno, (part.end_lineno or 0) + 1)}
     return set(range(1, len(source.splitlines()) + 1)) - cleaned
 

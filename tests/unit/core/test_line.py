@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from requests_smithy_retry import StopReason
+from requests_smithy_retry.clock import Wait
 from requests_smithy_retry.core.line import Bounds, Failure, Go, Line, Progress, Waiter
-from requests_smithy_retry.core.steps import Refused, Wait
+from requests_smithy_retry.core.quota import Refused
 
 PLAIN = Bounds()
 

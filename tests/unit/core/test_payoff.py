@@ -12,11 +12,18 @@ from typing import Any
 
 import pytest
 
-from requests_smithy_retry import ErrorKind, RetryQuota, RetryReason, StopReason, TokenBucketSnapshot
+from requests_smithy_retry import (
+    AttemptFailed,
+    ErrorKind,
+    Outcome,
+    RetryQuota,
+    RetryReason,
+    StopReason,
+    TokenBucketSnapshot,
+)
 from requests_smithy_retry.core.line import UNLIMITED, Bounds, Failure, Progress
 from requests_smithy_retry.core.payoff import PayoffQuota, PayoffTokenBucket
-from requests_smithy_retry.core.steps import Refused
-from requests_smithy_retry.core.strategy import drive
+from requests_smithy_retry.core.quota import Refused
 from requests_smithy_retry.testing import FakeClock
 from tests.unit.core.director import Director
 
@@ -27,7 +34,7 @@ NEEDS_FORK = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no for
 def fail(quota: PayoffQuota, clock: Any, bounds: Bounds = PLAIN, progress: Progress | None = None, **how: Any) -> Any:
     """Fail one attempt, and wait as long as the quota says."""
     progress = Progress(clock.now()) if progress is None else progress
-    return drive(quota.pay(progress, bounds, Failure(**how), clock.now()), clock)
+    return quota.acquire(progress, bounds, Failure(**how), AttemptFailed(Outcome(ended=clock.now()), clock=clock))
 
 
 def emptied(clock: Any, **options: Any) -> tuple[PayoffQuota, Progress]:
@@ -291,40 +298,29 @@ def test_a_line_that_fills_up_meanwhile_refuses():
     """The place is taken only when the operation waits."""
     director = Director()
     quota, progress = emptied(director, max_waiters=1)
-    steps = quota.pay(progress, PLAIN, Failure(), 0.0)
-    asked = next(steps)
-    joins = steps.send(asked.function(*asked.arguments))
-    director.start(fail, quota, director)
+    failed = AttemptFailed(Outcome(), clock=director)
+
+    def wait_in(place: Any, what: str) -> Any:
+        director.start(fail, quota, director)
+        return place.look(0.0)
+
+    failed.wait_in = wait_in  # type: ignore[method-assign]
+    assert Refused(StopReason.LINE_FULL) == quota.acquire(progress, PLAIN, Failure(), failed)
     assert Refused(StopReason.LINE_FULL) == fail(quota, director)
-    assert Refused(StopReason.LINE_FULL) == joins.place.look(0.0)
 
 
 # What is known of the service
 
 
-@pytest.mark.parametrize(
-    ("failures", "later", "is_spare"), [(0, 0, True), (1, 0, False), (1, 299, False), (1, 301, True), (2, 301, True)]
-)
-def test_a_scope_untouched_for_minutes_is_as_good_as_new(failures, later, is_spare):
-    """A crawler that met many dead hosts has room for others."""
+@pytest.mark.parametrize(("later", "left"), [(0, 0.0), (299, 0.0), (301, 1.0)])
+def test_a_scope_untouched_for_minutes_is_as_good_as_new(later, left):
+    """The next failure finds a full bucket."""
     clock = FakeClock()
     quota = PayoffQuota()
-    for _ in range(failures):
-        fail(quota, clock)
+    fail(quota, clock)
     clock.advance(later)
-    assert is_spare is quota.is_spare(clock.now())
-    if later > 300:
-        fail(quota, clock)
-        assert 1.0 == quota.snapshot(clock.now()).available
-
-
-def test_what_was_repaired_is_spare():
-    """A quota is spare if no operation waits on it and no token is missing."""
-    quota = PayoffQuota()
-    quota.succeeded(fail(quota, FakeClock()).progress, PLAIN, 0.0)
-    assert quota.is_spare(0.0)
-    quota.bucket.acquire(2.5)
-    assert not quota.is_spare(0.0)
+    fail(quota, clock)
+    assert left == quota.snapshot(clock.now()).available
 
 
 # Many at once

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from email.utils import formatdate
 
 import pytest
@@ -10,6 +11,7 @@ import requests
 
 from requests_smithy_retry import (
     AdaptiveRetryStrategy,
+    AttemptFailed,
     ErrorKind,
     Outcome,
     RetryAction,
@@ -17,7 +19,6 @@ from requests_smithy_retry import (
     RetryConfig,
     RetryConfigError,
     RetryConfigWarning,
-    RetryContext,
     RetryError,
     RetryReason,
     SimpleRetryStrategy,
@@ -62,8 +63,8 @@ def in_context(error=None, **given):
     """An error as the adapter makes one."""
     error = Safe() if error is None else error
     outcome = given.pop("outcome", None) or Outcome(error=error)
-    error.retry_context = RetryContext(outcome, **given)
-    return error
+    clock = given.setdefault("clock", FakeClock())
+    return AttemptFailed(replace(outcome, ended=clock.now(), wall=clock.wall()), **given)
 
 
 @pytest.mark.parametrize(
@@ -147,10 +148,10 @@ def test_an_error_that_carries_a_response_is_judged_by_it():
     assert StopReason.NOT_RETRYABLE is refusal(of, token, requests.HTTPError(response=response(404))).stop_reason
 
 
-def test_a_success_that_was_only_looked_at_leaves_the_token_good():
-    """A failure without a retry does not, nor a success that must not be retried."""
+def test_an_attempt_that_was_only_looked_at_leaves_the_token_good():
+    """One that must not be retried does not."""
     forbidding = classifier(lambda outcome: RetryAction.retry_forbidden("no"), sees_successes=True)
-    for status, options, good in ((200, {}, True), (404, {}, False), (200, {"classifiers": [forbidding]}, False)):
+    for status, options, good in ((200, {}, True), (404, {}, True), (200, {"classifiers": [forbidding]}, False)):
         of = strategy(**options)
         token = of.acquire_initial_retry_token()
         refusal(of, token, in_context(KeyError(), outcome=Outcome(response=response(status))))

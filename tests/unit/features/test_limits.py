@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from requests_smithy_retry.core.steps import Wait
+from requests_smithy_retry.clock import Wait
 from requests_smithy_retry.features import rate_limits
 from requests_smithy_retry.features.rate_limits import Users
 from requests_smithy_retry.features.rate_limits.announced import Announced
@@ -260,10 +260,10 @@ def test_so_many_users_are_kept(monkeypatch):
     assert [b"a", b"c"] == [*users.known]
     other = enter(users.made(b"c"), 0)
     users.made(b"d")
-    assert ([b"a", b"c", b"d"], False) == ([*users.known], users.is_spare(0))
+    assert ([b"a", b"c", b"d"], False) == ([*users.known], users.is_waited_on)
     del passed, other
     let_go()
-    assert users.is_spare(0)
+    assert not users.is_waited_on
     users.forget(0)
     assert {} == users.known
 

@@ -136,14 +136,3 @@ def test_a_success_whose_body_broke_off_is_counted_once(clock):
     limiter = adapter.strategy.limiter(SCOPE)
     limiter.record_response(throttled=False)
     assert limiter.snapshot().measured_rate == pytest.approx(0.8 * 3)
-
-
-def test_a_limiter_that_was_throttled_is_not_given_up(strategy):
-    """A new one would let the client loose; newcomers share one, and a snapshot, which cannot be changed, has it."""
-    strategy.scopes._limit = 1
-    throttle(strategy, "a")
-    assert strategy.limiter("b") is strategy.limiter("c") is not strategy.limiter("a")
-    view = strategy.snapshot()
-    assert (True, 1) == (view.limiters["a"].enabled, view.buckets["a"].available)
-    with pytest.raises(TypeError):
-        view.limiters["a"] = None

@@ -12,11 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from requests_smithy_retry import ClientRateLimiter, RateLimiterSettings, SystemClock
-from requests_smithy_retry.clock import wait_in
+from requests_smithy_retry.clock import Clock
 from requests_smithy_retry.smithy.rate_limiter import (
-    FORGET_AFTER,
     RateClocker,
-    UntilPermitted,
     rate_after_success,
     recovery_time,
 )
@@ -26,6 +24,14 @@ from tests.unit.core.director import Director
 
 VECTORS = adaptive_vectors()
 MOST = sys.float_info.max
+
+
+def permitted(limiter: ClientRateLimiter, clock: Clock) -> float:
+    """Rest until there is a permit, and return the seconds that took."""
+    began = clock.now()
+    while (wait := limiter.try_acquire()) is not None:
+        wait.rest(clock)
+    return clock.now() - began
 
 
 @pytest.fixture
@@ -76,14 +82,6 @@ def test_the_numbers_of_the_curve_are_connected(clock):
     after = limiter.snapshot()
     assert after.last_max_rate == before.fill_rate < before.measured_rate
     assert after.fill_rate == pytest.approx(0.5 * before.fill_rate)
-
-
-def test_a_minute_after_the_last_throttling_a_new_limiter_would_do_as_well(limiter, clock):
-    """Sixty seconds, counted from the throttling, however late it is on the clock."""
-    clock.advance(1_000)
-    assert limiter.is_spare(clock.now())
-    limiter.record_response(throttled=True)
-    assert [False, True] == [limiter.is_spare(clock.now() + passed) for passed in (59.5, 60)]
 
 
 def test_a_wait_too_small_to_move_the_clock_is_granted():
@@ -170,15 +168,15 @@ def test_a_changed_rate_wakes_all_who_wait():
     limiter = ClientRateLimiter(RateLimiterSettings(min_fill_rate=1 / 60, min_capacity=4))
     limiter.record_response(throttled=True)
     assert limiter.try_acquire().seconds > 30
-    places, done = [UntilPermitted(limiter, None, None) for _ in range(4)], []
-    threads = [threading.Thread(target=lambda at=place: done.append(wait_in(at, SystemClock()))) for place in places]
+    done: list[float] = []
+    threads = [threading.Thread(target=lambda: done.append(permitted(limiter, SystemClock()))) for _ in range(4)]
     for thread in threads:
         thread.start()
     while len(limiter._waiting) < 4:
         pass
-    limiter._last_throttle -= 2 * FORGET_AFTER
+    assert limiter.is_waited_on
+    limiter._last_throttle -= 120
     limiter._refilled_at -= 240  # as if four permits had come
-    assert not limiter.is_spare(SystemClock().now())
     limiter.record_response(throttled=False)
     for thread in threads:
         thread.join(60)
@@ -191,12 +189,12 @@ def test_who_waits_for_a_permit_goes_when_everything_is_forgotten():
     director, said = Director(), []
     limiter = ClientRateLimiter(clock=director)
     limiter.record_response(throttled=True)
-    director.start(lambda: said.append(wait_in(UntilPermitted(limiter, None, None), director)))
+    director.start(lambda: said.append(permitted(limiter, director)))
     director.run_until(0.5)
     limiter.forget(0.5)
     director.settle()
     assert [0.5] == said
-    assert limiter.is_spare(0.5)
+    assert not limiter.is_waited_on
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda item: pickle.loads(pickle.dumps(item))])

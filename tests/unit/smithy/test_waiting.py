@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from requests_smithy_retry import RetryError, StandardRetryStrategy, StopReason, TokenBucket
-from requests_smithy_retry.clock import wait_in
+from requests_smithy_retry import AttemptFailed, Outcome, RetryError, StandardRetryStrategy, StopReason, TokenBucket
 from requests_smithy_retry.core.line import Bounds, Failure, Progress
-from requests_smithy_retry.core.steps import Join, Refused
+from requests_smithy_retry.core.quota import Refused
 from requests_smithy_retry.smithy.buckets import PlaceAtBucket, PricedQuota
 from requests_smithy_retry.testing import FakeClock
 from tests.unit.core.director import GIVE_UP, PAUSE, Director
@@ -129,22 +128,30 @@ def test_the_wait_for_tokens_leaves_time_for_the_backoff(left, sleeps):
     strategy = StandardRetryStrategy(clock=clock, quota=bucket, backoff=2)
     token = refresh(strategy, strategy.acquire_initial_retry_token())
     with nullcontext() if sleeps else pytest.raises(RetryError):
-        refresh(strategy, token, in_context(Safe(), deadline=clock.now() + left))
+        refresh(strategy, token, in_context(Safe(), deadline=clock.now() + left, clock=clock))
     assert clock.sleeps == sleeps
 
 
+class Counted(AttemptFailed):
+    """A failed attempt that counts for how often somebody waits with it, or refuses to."""
+
+    waits, refuses = 0, False
+
+    def wait_in(self, place: Any, what: str) -> Any:
+        if self.refuses:
+            raise RetryError("too long", stop_reason=StopReason.QUOTA_EXCEEDED)
+        before = self.clock.now()
+        answer = super().wait_in(place, what)
+        self.waits += self.clock.now() > before
+        return answer
+
+
 def paid(quota: PricedQuota, clock: FakeClock, price: float, deadline: float | None) -> tuple[int, Any]:
-    """Have a quota decide; the number of waits before which the response was let go, and the answer."""
+    """Have a quota decide; the number of waits, and the answer."""
     failure: Any = Failure(reason=price, verdict="why")  # type: ignore[arg-type]
-    steps, answer, number = quota.pay(Progress(0.0), Bounds(deadline=deadline), failure, 0.0), None, 0
-    while True:
-        try:
-            step = steps.send(answer)
-        except StopIteration as ended:
-            return number, ended.value
-        assert isinstance(step, Join)
-        number += step.verdict is not None
-        answer = wait_in(step.place, clock)
+    failed = Counted(Outcome(), clock=clock)
+    answer = quota.acquire(Progress(0.0), Bounds(deadline=deadline), failure, failed)
+    return failed.waits, answer
 
 
 @pytest.mark.parametrize(
@@ -169,14 +176,14 @@ def test_what_an_operation_holds_is_let_go_only_where_it_waits(price, initial, d
 
 
 def test_who_cannot_wait_with_its_response_takes_nothing():
-    """The driver's refusal is the quota's."""
-    bucket = TokenBucket(20, initial=4, refill_rate=2, on_empty="wait", clock=FakeClock())
-    quota = PricedQuota(bucket, lambda reason: 10)
-    steps = quota.pay(Progress(0.0), Bounds(), Failure(reason="why"), 0.0)  # type: ignore[arg-type]
-    assert isinstance(next(steps), Join)
-    with pytest.raises(StopIteration) as ended:
-        steps.send(Refused(StopReason.QUOTA_EXCEEDED, 0.0, "too long"))
-    assert (Refused(StopReason.QUOTA_EXCEEDED, 0.0, "too long"), 4) == (ended.value.value, bucket.available)
+    """The refusal comes through."""
+    clock = FakeClock()
+    bucket = TokenBucket(20, initial=4, refill_rate=2, on_empty="wait", clock=clock)
+    quota, failed = PricedQuota(bucket, lambda reason: 10), Counted(Outcome(), clock=clock)
+    failed.refuses = True
+    with pytest.raises(RetryError, match="too long"):
+        quota.acquire(Progress(0.0), Bounds(), Failure(reason="why"), failed)  # type: ignore[arg-type]
+    assert 4 == bucket.available
 
 
 def test_who_never_joined_may_leave():

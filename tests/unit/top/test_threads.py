@@ -87,7 +87,7 @@ def test_a_limit_lets_in_what_is_left() -> None:
     limits = Limits()
     limits.answered(None, [Announced(40, 100.0, 1000)], 200, 0.0)
     assert 40 == sum(
-        passed is not None for each in together(lambda: [limits.enter(0.0) for _ in range(20)]) for passed in each
+        passed is not None for each in together(lambda: [limits.try_enter(0.0) for _ in range(20)]) for passed in each
     )
 
 

@@ -1,0 +1,376 @@
+"""One call of ``send``: what it was asked for, and where it stands (contract 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import requests.exceptions
+from requests import PreparedRequest, Response
+
+from ..checks import most_attempts
+from ..classifiers.outcome import Outcome
+from ..classifiers.transport_faults import forget_frames, is_request_fault, never_left
+from ..config.retry_options import OperationOptions
+from ..errors import TOO_LATE, RetryError, StopReason
+from ..interruptions import is_interruption
+from ..observing.events import ObservedOperation
+from ..observing.history import Before, ScheduledRetry, given_up, pieces_of
+from ..observing.recorder import Recorder
+from ..urls import display_scope
+from ..wire.state import read_part, this_thread
+from .attempt import AttemptFailed
+from .held import Held, complete, named, received_by, release_connection
+from .line import UNLIMITED
+from .plan import Plan
+from .policy import leaves_time
+from .replay import RequestFacts
+from .scope import Scope
+from .strategy import StandardRetryToken
+from .time_limits import TimeLimits
+from .waiting import CallClock
+
+if TYPE_CHECKING:
+    from ..adapter import RetryAdapter
+    from ..classifiers.fold import Classification
+
+AT_ONCE = Before()
+"""No wait at all."""
+BODY_TOO_LONG = "the response of {} is too long to be let go, so it cannot wait"
+
+
+class Call:
+    """One call of an adapter's ``send``, which one thread makes.
+
+    :param adapter: that sends.
+    :param request: the caller's; it is not changed.
+    :param stream: the caller wants the body unread.
+    :param timeout: the caller's.
+    :param how: the other arguments of ``send``.
+    :param options: of the ``retry_options`` blocks around it.
+    :param receives: goes on with a body that broke off, by a response of which nothing was read.
+    """
+
+    def __init__(
+        self,
+        adapter: RetryAdapter,
+        request: PreparedRequest,
+        stream: bool,
+        timeout: Any,
+        how: dict[str, Any],
+        options: OperationOptions,
+        receives: Callable[[Response], object] | None = None,
+    ) -> None:
+        self.plan: Plan = adapter.plan
+        config = self.config = self.plan.config
+        self.adapter = adapter
+        self.request = request
+        self.stream = stream
+        self.timeout: Any = config.timeout if timeout is None else timeout
+        self.how = how
+        self.options = options
+        self.receives = receives
+        self.strategy = self.plan.strategy
+        self.policy = self.plan.policy
+        self.limits: TimeLimits | None = None
+        if self.plan.has_limits or options.deadline is not None:
+            self.limits = TimeLimits(config, options, adapter.clock)
+        self.observed: ObservedOperation | None = None
+        if self.plan.listeners is not None:
+            self.observed = ObservedOperation(adapter, request, options)
+        self.facts = RequestFacts(request, config, options, self.policy)
+        self.scope_name: str = adapter.name_of_scope(request)
+        self.token: Any = None
+        """That of the last attempt, or of the next one; None: the strategy refused the first one."""
+        self.scope: Scope | None = None
+        self.began: float = adapter.clock.now()
+        self.sent: PreparedRequest = self.facts.to_send
+        """The request of the last attempt, which listeners may have changed."""
+        self.number = 0
+        """Of the attempt under way, or of the last one; 0: none was made."""
+        self.free = 0
+        """The attempts that count against no cap, because a body came further by then."""
+        self.before = AT_ONCE
+        """The waits before the attempt."""
+        self.started = 0.0
+        self.is_sent = False
+        """The attempt under way was sent, or is about to be."""
+        self.response: Response | None = None
+        """The response of the attempt under way."""
+        self.held: Held | None = None
+        """What the last attempt got, once that is looked at."""
+        self.last: Outcome | None = None
+        """What came of it."""
+        self._noted: Outcome | None = None
+        self.failed: AttemptFailed | None = None
+        """It, while a strategy decides about it."""
+        self.is_waiting = False
+        """The strategy waits, and the last attempt is in the record already."""
+        self.is_unsent = False
+        """The token of a retry that was not sent yet: what it cost comes back if it is not."""
+        self.brought: int | None = None
+        """The bytes that a body had brought when it broke off; None: this goes on with none."""
+        self.tried: set[tuple[str, str]] = set()
+        """The addresses at which it failed, each with its origin; a retry prefers others (contract 14.5)."""
+        self.data: dict[str, Any] = {}
+        """The features' own state of this call."""
+
+    @cached_property
+    def clock(self) -> CallClock:
+        """The clock by which it waits, from one attempt to the next."""
+        return CallClock(self, self.adapter.clock)
+
+    @cached_property
+    def history(self) -> Recorder:
+        """The record of its attempts."""
+        shown = self.scope_name if self.scope is None else self.scope.shown
+        return Recorder(
+            self.request, shown, self.adapter.clock, self.observed, is_told=self.receives is not None
+        )
+
+    @property
+    def deadline(self) -> float | None:
+        """The moment on the adapter's clock by which any wait must end; None for no limit."""
+        return None if self.limits is None or self.limits.deadline is None else self.limits.deadline.at
+
+    @property
+    def allowed(self) -> float | None:
+        """The read time-out of the last attempt, in seconds; None for no limit."""
+        return read_part(self.timeout if self.limits is None else self.limits.allowed)
+
+    @property
+    def sees_successes(self) -> bool:
+        """True if a classifier is asked about responses below 400."""
+        return self.policy.sees_successes or self.options.sees_successes
+
+    # The attempt.
+
+    def begin_attempt(self) -> PreparedRequest:
+        """Begin another attempt, and return the request to be sent, which listeners may have changed.
+
+        :raises RetryError: if the deadline has passed; nothing is sent then.
+        """
+        if not leaves_time(self.adapter.clock.now(), self.deadline, is_first=self.number == 0):
+            raise RetryError(TOO_LATE, stop_reason=StopReason.DEADLINE)
+        self.number += 1
+        self.started = self.adapter.clock.now()
+        self.is_unsent = False
+        self.response = self.held = None
+        self.__dict__.pop("clock", None)
+        self.sent = self.facts.to_send
+        if self.observed is not None:
+            self.sent = self.observed.begin(self.number, self.sent)
+        self.is_sent = True
+        return self.sent
+
+    @property
+    def is_done(self) -> bool:
+        """The response under way is a success at which nobody needs to look."""
+        response = self.response
+        return response is not None and response.status_code < 400 and not self.sees_successes
+
+    def complete(self, response: Response) -> None:
+        """Read the body of a success, if it is wanted: a cut one is this attempt's failure."""
+        if not self.stream and response.status_code < 400:
+            complete(response, self.request)
+
+    def look_at(self, error: Exception | None) -> Outcome:
+        """Return what came of an attempt, and keep what it got.
+
+        :param error: that it raised.
+        """
+        response, request = self.response, self.request
+        unwritten = error is not None and (this_thread.connecting is True or never_left(error))
+        this_thread.connecting = False  # an attempt whose body made this one must not take it for its own
+        if response is not None:
+            response.request = request
+        if error is not None:
+            error = named(error, request, has_response=response is not None, limits=self.limits)
+        held = self.held
+        if held is None or held.response is not response:
+            held = self.held = Held(response, error, is_streamed=self.stream, limits=self.limits)
+        return self._described(held, unwritten=unwritten)
+
+    def look_again(self) -> Outcome | None:
+        """Read the long or late rest of a body whose response is the last; return what came of it if it broke off."""
+        held = self.held
+        if held is None or not held.is_unread or held.is_released or not held.read_on():
+            return None
+        return self._described(held, unwritten=False)
+
+    def _described(self, held: Held, *, unwritten: bool) -> Outcome:
+        if self.limits is not None:
+            this_thread.deadline = self.limits.outer
+        clock, peer, error, body = self.adapter.clock, this_thread.peer, held.error, self.facts.body
+        is_judged = not held.is_success or self.sees_successes
+        outcome = Outcome(
+            error=error,
+            response=held.response if error is None else None,
+            request=self.request,
+            attempt=self.number,
+            stream=self.stream,
+            sent=None if held.is_success or body is None else body.taken(),
+            resend=self.facts.prepare_resend(unwritten=unwritten, is_cut=held.is_cut) if is_judged else None,
+            peeked=getattr(held.peeked, "prefix", None),
+            started=self.started,
+            ended=clock.now(),
+            wall=clock.wall(),
+            allowed=self.allowed,
+            address=getattr(peer, "address", None),
+            received=self.brought if held.response is None else received_by(held.response),
+            final=None if error is None else self._final(error),
+            has_progressed=bool(self.brought) and held.response is None,
+            head=held.head,
+        )
+        if not outcome.is_success:
+            self.adapter.addresses.attempt_failed(outcome, peer, self.tried)
+        self.last = outcome
+        return outcome
+
+    def _final(self, error: Exception) -> tuple[StopReason, str] | None:
+        """Return the reason for which nothing is to be decided about an error; None: there is no such reason."""
+        if is_interruption(error):
+            return StopReason.NOT_RETRYABLE, "the handler of a signal raised it"
+        if is_request_fault(error):
+            return StopReason.REQUEST_FAULT, StopReason.REQUEST_FAULT.value
+        if isinstance(error, requests.exceptions.UnrewindableBodyError):
+            return StopReason.BODY_NOT_REPLAYABLE, str(error)
+        return given_up(error)
+
+    # The decision.
+
+    def shown(self, outcome: Outcome) -> AttemptFailed:
+        """Return an attempt as a strategy is shown it."""
+        self.failed = AttemptFailed(
+            outcome, clock=self.clock, deadline=self.deadline, options=self.options, call=self
+        )
+        return self.failed
+
+    def tell_of_verdict(self, outcome: Outcome, verdict: Classification) -> None:
+        """Have the features hear of a verdict."""
+        for feature in self.plan.listening:
+            feature.judged(self, outcome, verdict)
+
+    @property
+    def holds_a_connection(self) -> bool:
+        """True while a strategy decides about an attempt whose connection was not let go."""
+        return self.failed is not None and not self.is_waiting
+
+    def let_go_to_wait(self) -> None:
+        """Let go of what the last attempt got before the strategy waits, and record it.
+
+        :raises RetryError: if it got a response that is too long for that, and that the caller may yet want.
+        """
+        if self.failed is None or self.is_waiting:
+            return
+        verdict = self.failed.verdict
+        if self.held is not None and not self.held.release(reusable=verdict.is_throttling):
+            raise RetryError(BODY_TOO_LONG.format(self.service), stop_reason=StopReason.QUOTA_EXCEEDED)
+        self.is_waiting = True
+        self.history.begin_waiting(self.failed.outcome, self.before, verdict)
+
+    @property
+    def service(self) -> str:
+        """The scope, for people."""
+        return display_scope(self.scope_name)
+
+    def ask_program(self, function: Callable[[Response], Any]) -> Any:
+        """Call a function of the program's with the response under way; it may send requests, so nothing is held.
+
+        :returns: its result; None: the response is too long to be let go, so it is not called.
+        """
+        response = self.response
+        assert response is not None
+        self.look_at(None)
+        assert self.held is not None
+        if not self.held.release(reusable=True):
+            return None
+        self.is_sent = False  # what it raises is not this attempt's failure
+        answer = function(response)
+        self.is_sent = True
+        return answer
+
+    def retry(self, retry: ScheduledRetry) -> None:
+        """Record the last attempt and the retry that follows, and let go of what it got.
+
+        :raises WaitEnded: if the wait before the retry is too long for the call.
+        """
+        assert self.last is not None
+        self.clock.check(retry.delay, retry.source)
+        self.note(retry)
+        if self.held is not None:
+            reusable = retry.verdict is not None and retry.verdict.is_throttling
+            self.held.discard(reusable=reusable)
+            if self.held.error is not None:
+                forget_frames(self.held.error)  # they lead to idle connections, which are to close with their session
+        self.before = Before(retry.delay, retry.source, line_wait=retry.line_wait, line_why=retry.line_why)
+
+    def note(self, retry: ScheduledRetry | None, verdict: Classification | None = None) -> None:
+        """Record the last attempt.
+
+        :param retry: that follows; None: none does.
+        """
+        assert self.last is not None
+        self.history.note(self.last, self.before, retry, verdict)
+        self._noted = self.last
+        if self.held is not None and self.held.error is not None:
+            self.history.add(pieces_of(self.held.response))
+        self.failed, self.is_waiting = None, False
+
+    # The end.
+
+    @property
+    def is_noted(self) -> bool:
+        """The last attempt is in the record, as one that a retry follows."""
+        return self._noted is self.last
+
+    @property
+    def known_verdict(self) -> Classification | None:
+        """The verdict on the attempt that is being decided about; None: nobody has asked for it."""
+        return None if self.failed is None else self.failed.known_verdict
+
+    @property
+    def most_attempts(self) -> int | None:
+        """The most attempts that the call might make; None where that is not known."""
+        if self.options.max_attempts is not None:
+            return self.options.max_attempts
+        own = self.policy.most_attempts if isinstance(self.token, StandardRetryToken) else None
+        return most_attempts(self.strategy) if own is None else None if own == UNLIMITED else own
+
+    def go_by(self, token: object) -> None:
+        """Go by the policy and the scope of a first token; where it has none, by those of the adapter."""
+        if isinstance(token, StandardRetryToken):
+            self.policy, self.scope = token.issuer.policy, token.scope
+            self.facts.policy = self.policy
+        else:
+            self.scope = self.plan.scopes.get(self.scope_name)
+
+    def give_back(self) -> None:
+        """Give back what a retry cost that was not sent."""
+        if self.is_unsent and isinstance(self.token, StandardRetryToken):
+            self.token.give_back()
+        self.is_unsent = False
+
+    def forget(self) -> None:
+        """Refer to nothing that was got any more: an exception's traceback, or a body that is read on, leads here."""
+        if self.held is not None:
+            self.held.forget()
+        self.response = self.held = self.last = self._noted = self.failed = None
+        self.__dict__.pop("clock", None)
+        self.__dict__.pop("history", None)
+
+    def close(self) -> None:
+        """Close what was got and not handed over, after an interruption."""
+        this_thread.connecting = False
+        if self.held is not None:
+            self.held.close()
+        elif self.response is not None:
+            release_connection(self.response.raw, reusable=False)
+            self.response.close()
+
+    def break_off(self, stopped: BaseException) -> None:
+        """Clean up after an interruption, and tell listeners of an attempt of whose end they have not heard."""
+        self.close()
+        if self.observed is not None and self.observed.is_under_way:
+            self.observed.interrupted(stopped, self.started if self.is_sent else None)

@@ -1,0 +1,329 @@
+"""The loop (contract 2): one operation, from its first attempt to what the caller gets. Read this file first.
+
+It asks the strategy, whatever its class, by the three methods of the Smithy papers. A strategy says yes by the token of
+a retry, and no by ``RetryError``. The loop alone sends, waits and tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from logging import DEBUG
+
+from requests import PreparedRequest, Response
+
+from ..classifiers.fold import Classification, classification_of
+from ..classifiers.outcome import Outcome
+from ..config.retry_options import current_options
+from ..errors import RetryError, StopReason
+from ..observing.history import AttemptRecord, Before, RetryHistory, ScheduledRetry, attach
+from ..observing.log import log_attempt, logger
+from ..wire.state import this_thread
+from .attempt import AttemptFailed, asks_for_nothing
+from .call import AT_ONCE, Call
+from .endings import is_raised, not_sent_error, status_error, wait_that_ended
+from .policy import leaves_time
+from .quota import Payment
+from .strategy import StandardRetryToken, delay_of
+from .waiting import WaitEnded
+
+
+def run(call: Call, attempt: Outcome | None = None) -> Response:
+    """Send until there is nothing to retry, or the strategy says no; return or raise what the last attempt got.
+
+    :param attempt: the first one, if it was made already: a body that broke off in its reader's hands.
+    """
+    outer = this_thread.tried, this_thread.deadline
+    this_thread.tried = call.tried
+    try:
+        return operate(call, attempt)
+    except BaseException as stopped:
+        call.break_off(stopped)
+        raise
+    finally:
+        this_thread.tried, this_thread.deadline = outer
+        call.forget()
+
+
+def operate(call: Call, attempt: Outcome | None) -> Response:
+    """Make attempts, and ask the strategy after each that failed."""
+    first_refusal = begin(call)
+    try:
+        while True:
+            if attempt is None:
+                error = make_attempt(call)
+                if error is None and call.is_done:
+                    return succeed(call)
+                attempt = call.look_at(error)
+            failed = call.shown(attempt)
+            if attempt.is_success and asks_for_nothing(failed.verdict):
+                return succeed(call, failed.verdict)
+            try:
+                ask_strategy(call, failed, first_refusal)
+            except RetryError as refusal:
+                attempt = call.look_again()
+                if attempt is None or refusal.stop_reason is not StopReason.NOT_RETRYABLE:
+                    raise
+                continue  # the rest of its body broke off, which is judged in its place
+            call.retry(retry_of(call, failed))
+            attempt = None
+    except RetryError as refusal:
+        return give_up(call, refusal)
+    except WaitEnded as ended:
+        return end_wait(call, ended)
+    finally:
+        attempt = failed = error = None  # the traceback of an error that is raised leads to this frame
+
+
+def begin(call: Call) -> RetryError | None:
+    """Acquire the first token, and return None; or the refusal: one attempt is made all the same, and no other."""
+    refusal = None
+    try:
+        token = call.strategy.acquire_initial_retry_token(token_scope=call.scope_name)
+        delay = delay_of(token, call.strategy)
+        if delay and not leaves_time(call.clock.now() + delay, call.deadline):
+            raise RetryError(f"the first wait of {delay:.3g} s would not end in time", stop_reason=StopReason.DEADLINE)
+        call.token = token
+        if delay:
+            call.before = Before(delay)
+    except RetryError as no:
+        refusal = no
+    call.go_by(call.token)
+    return refusal
+
+
+def make_attempt(call: Call) -> Exception | None:
+    """Wait as the token says, send once, and read the body if it is wanted; return the error of the attempt."""
+    delay = 0.0 if call.token is None else delay_of(call.token, call.strategy)
+    if delay:
+        call.clock.what = call.before.delay_source
+        call.clock.sleep(delay)
+    call.is_sent = False
+    try:
+        call.complete(call.plan.send(call))
+    except Exception as error:
+        if not call.is_sent:
+            raise  # a feature, a listener or the program ended the call before anything was sent
+        return error
+    return None
+
+
+def ask_strategy(call: Call, failed: AttemptFailed, first_refusal: RetryError | None) -> None:
+    """Have the strategy decide about an attempt, and apply the two rules that no strategy can break.
+
+    :raises RetryError: if no attempt follows.
+    """
+    final = failed.outcome.final
+    if final is not None:
+        raise RetryError(final[1], stop_reason=final[0])
+    if first_refusal is not None:
+        raise first_refusal
+    try:
+        call.token = call.strategy.refresh_retry_token_for_retry(token_to_renew=call.token, error=failed)
+    except RetryError as refusal:
+        is_bare = refusal.stop_reason is StopReason.STRATEGY_REFUSED
+        if is_bare and asks_for_nothing(failed.verdict):
+            raise not_retryable(failed) from None
+        raise
+    except AttemptFailed as raised:
+        if raised is not failed:
+            raise
+        # The Smithy guide's strategies raise what they were shown: that is a refusal.
+        raise (not_retryable(failed) if asks_for_nothing(failed.verdict) else RetryError()) from None
+    call.is_unsent = True
+    failed.check_resend()
+    failed.check_limits(delay_of(call.token, call.strategy), source_of(call.token))
+
+
+def not_retryable(failed: AttemptFailed) -> RetryError:
+    """Return the refusal of an attempt for which nobody asks for a retry."""
+    return RetryError(stop_reason=StopReason.NOT_RETRYABLE, classification=failed.verdict)
+
+
+def source_of(token: object) -> str:
+    """Return the source of a token's delay."""
+    return str(getattr(token, "delay_source", "strategy"))
+
+
+def retry_of(call: Call, failed: AttemptFailed) -> ScheduledRetry:
+    """Return the retry for which the strategy has given a token."""
+    token, waited = call.token, call.clock.waited
+    payment, verdict = getattr(token, "payment", None), classification_of(token)
+    return ScheduledRetry(
+        delay_of(token, call.strategy),
+        source_of(token),
+        failed.verdict if verdict is None else verdict,
+        payment if isinstance(payment, Payment) else None,
+        waited,
+        str(getattr(token, "line_why", "")) or ("the strategy let it go on" if waited else ""),
+    )
+
+
+def succeed(call: Call, verdict: Classification | None = None) -> Response:
+    """Record a success, and return its response.
+
+    :param verdict: on the success, where a classifier wants to see them.
+    """
+    response, token = call.response, call.token
+    assert response is not None
+    if isinstance(token, StandardRetryToken):
+        token.note_sent(call.started, call.allowed)
+    if token is not None:
+        call.strategy.record_success(token=token)
+    if call.number > 1 or verdict is not None or call.before is not AT_ONCE:
+        return succeed_late(call, verdict)
+    if call.limits is not None and call.stream:
+        call.limits.lift(response)
+    if call.observed is not None:
+        call.observed.succeeded_at_once(response, call.started)
+    call.adapter.counters.at_once(call.scope_name)
+    response._retry_started = call.started  # type: ignore[attr-defined]
+    call.adapter._fill_retries(response)
+    if logger.isEnabledFor(DEBUG):
+        duration = call.adapter.clock.now() - call.started
+        log_attempt(call.request, AttemptRecord(1, 0.0, duration, response.status_code))
+    return response
+
+
+def succeed_late(call: Call, verdict: Classification | None) -> Response:
+    """Return the response of a success that comes with a history."""
+    if call.failed is None:
+        call.look_at(None)
+    assert call.response is not None
+    assert call.held is not None
+    call.note(None, verdict)
+    call.held.finalize(raises=False)
+    history = end_history(call, StopReason.SUCCESS, StopReason.SUCCESS.value, verdict)
+    attach(call.response, history)
+    call.adapter._fill_retries(call.response, call.history)
+    return call.response
+
+
+def give_up(call: Call, refusal: RetryError) -> Response:
+    """Hand over what the last attempt got, because no other one follows."""
+    verdict = refusal.classification if isinstance(refusal.classification, Classification) else call.known_verdict
+    call.give_back()
+    try:
+        if call.last is not None and not call.is_noted:
+            end_attempt(call, refusal, verdict)
+    except WaitEnded as ended:
+        return end_wait(call, ended)
+    config, held = call.config, call.held
+    if held is not None:
+        is_carried = is_raised(held.response, refusal.stop_reason, config.retry_status_codes)
+        held.finalize(raises=config.raise_on_status and is_carried)
+    seconds = None if held is None else getattr(wait_that_ended(held.error), "seconds", None)
+    del held  # the traceback of an error leads to this frame
+    return hand_over(call, end_history(call, refusal.stop_reason, str(refusal), verdict, seconds))
+
+
+def end_attempt(call: Call, refusal: RetryError, verdict: Classification | None) -> None:
+    """Record the last attempt, and make the wait of a long poll, before its answer is handed over.
+
+    :raises WaitEnded: in place of that wait, or of one that another bound forbids.
+    """
+    if refusal.unmade is not None:
+        call.clock.check(refusal.unmade.seconds, refusal.unmade.source)
+    call.note(None, verdict)
+    if refusal.delay:
+        call.clock.what = "the long poll"
+        call.clock.sleep(refusal.delay)
+
+
+def hand_over(call: Call, history: RetryHistory) -> Response:
+    """Return the last attempt's own response, or raise its own exception, with the record attached."""
+    if call.held is None or call.held.is_lost:
+        return raise_alone(call, not_sent_error(call.request, history))
+    if call.held.error is not None:
+        return raise_alone(call, with_history(call.held.error, history))
+    response = call.held.response
+    assert response is not None
+    attach(response, history)
+    call.adapter._fill_retries(response, call.history)
+    if call.config.raise_on_status and is_raised(response, history.stop_reason, call.config.retry_status_codes):
+        return raise_alone(call, status_error(response, history))
+    return response
+
+
+def with_history(error: Exception, history: RetryHistory) -> Exception:
+    """Return an attempt's error, or what ended a wait for the rest of its body, with the record attached."""
+    ended = wait_that_ended(error) or error
+    attach(ended, history)
+    return ended
+
+
+def raise_alone(call: Call, error: Exception) -> Response:
+    """Raise an error with the context that it has: it must not lose its own cause to one that is being handled."""
+    call.forget()  # what is handed over is not closed
+    context = error.__context__
+    try:
+        raise error
+    finally:
+        error.__context__ = context
+        del error  # its traceback refers to this frame
+
+
+def end_wait(call: Call, ended: WaitEnded) -> Response:
+    """Raise the exception that ends a call in place of a wait, with the record attached."""
+    verdict = call.known_verdict
+    call.give_back()
+    if call.last is not None and not call.is_noted:
+        call.note(None, verdict)
+    if call.held is not None:
+        call.held.finalize(raises=True)
+    attach(ended, end_history(call, ended.stop_reason, str(ended), verdict, ended.seconds))
+    ended.request = call.request
+    if call.held is not None:
+        ended.response = None if call.held.is_lost else call.held.response
+        ended.__cause__ = call.held.error
+    ended.__context__ = None
+    try:
+        return raise_alone(call, ended)
+    finally:
+        del ended  # its traceback refers to this frame
+
+
+def end_history(
+    call: Call, reason: StopReason, why: str, verdict: Classification | None, seconds: float | None = None
+) -> RetryHistory:
+    """Return the record of an operation that is over; log it, count it, and tell listeners.
+
+    :param seconds: after which it is worth to call again; None: the last answer may tell.
+    """
+    last, now = call.last, call.adapter.clock.now()
+    if seconds is None and last is not None and reason is not StopReason.SUCCESS:
+        asked = call.policy.asked(last, verdict)
+        seconds = None if asked is None else max(0.0, asked - (now - last.ended))
+    assert call.scope is not None
+    error = None if call.held is None else call.held.error
+    history = call.history.history(reason, why, call.most_attempts, call.scope.quota.gave_up, error, seconds)
+    call.adapter.counters.ended(call.scope_name, history)
+    return history
+
+
+def go_on(
+    call: Call, request: PreparedRequest, receives: Callable[[Response], object], error: Exception, brought: int
+) -> Response:
+    """Go on with a body that broke off, as an operation of its own that retries the call which brought it.
+
+    :param request: for the rest.
+    :param receives: takes in the answer.
+    :param error: of the body that broke off.
+    :param brought: the bytes that came before over the connection that broke off.
+    """
+    outer = this_thread.deadline, this_thread.connecting, this_thread.peer
+    kept = current_options.set(call.options)
+    try:
+        again = Call(call.adapter, request, True, call.timeout, call.how, call.options, receives)
+        if not call.stream:
+            again.limits = call.limits  # one in its reader's hands has time of its own
+        again.scope_name, again.data, again.brought = call.scope_name, call.data, brought
+        again.number, again.started = 1, again.adapter.clock.now()
+        return run(again, again.look_at(error))
+    finally:
+        current_options.reset(kept)
+        this_thread.deadline, this_thread.connecting, this_thread.peer = outer
+        if call.limits is not None and not call.stream:
+            this_thread.deadline = call.limits.bound  # the body is read on
+
+
+

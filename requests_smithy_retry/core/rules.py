@@ -1,0 +1,94 @@
+"""The rules that decide about a retry that is indicated (contract 6.2): is it counted, is it the last one, and the
+sentence for a refusal. Pure: functions of values, which are given the time.
+"""
+
+from __future__ import annotations
+
+from ..classifiers.actions import ErrorKind, RetryReason
+from ..classifiers.outcome import Outcome
+from ..errors import RetryError, StopReason
+from ..urls import display_scope
+from .line import Bounds
+from .quota import Refused
+from .server_hints import Hint, until_text
+
+NOT_FOUND = 404
+
+
+def asks_again(outcome: Outcome, reason: RetryReason, *, is_translated: bool) -> bool:
+    """Return True if the attempt did not fail, but polls for a result that is not there yet (contract 6.2).
+
+    That is the case if it succeeded, and its response shows neither throttling nor a server's fault; after a 404 that
+    a translated ``Retry`` lists, by which programs wait for a thing to appear; and where a policy judged a value.
+
+    :param is_translated: the options come from a urllib3 ``Retry``.
+    """
+    if outcome.error is not None or reason.kind is ErrorKind.THROTTLING:
+        return False
+    if outcome.response is None:
+        return True
+    if reason.kind is ErrorKind.SERVER:
+        return False
+    return outcome.is_success or (is_translated and outcome.status == NOT_FOUND)
+
+
+def is_free(outcome: Outcome, reason: RetryReason, *, polls: bool, counts_attempts: bool) -> bool:
+    """Return True if a retry costs nothing: the service is well, and has no result yet or refused this one request.
+
+    :param polls: the attempt polls for a result, as :func:`asks_again` says.
+    :param counts_attempts: the quota bounds the attempts itself.
+    """
+    if outcome.error is not None:
+        return False
+    has_answer = outcome.response is not None
+    if not counts_attempts:
+        return has_answer and polls
+    return polls or (has_answer and reason.kind is ErrorKind.CLIENT)
+
+
+def is_last(bounds: Bounds, *, sent: int, retry: int, free: bool, counts_attempts: bool) -> bool:
+    """Return True if no attempt may follow.
+
+    :param sent: requests, against a cap.
+    :param retry: the number of the retry that would follow, which counts where there is no cap.
+    :param free: a retry costs nothing, as :func:`is_free` says.
+    :param counts_attempts: the quota bounds the attempts itself.
+    """
+    if bounds.max_attempts is not None:
+        return sent >= bounds.max_attempts
+    return (free or not counts_attempts or bounds.patience <= 0) and retry > bounds.retries
+
+
+def too_long(hint: Hint, why: str, wall: float) -> RetryError:
+    """Return the refusal of a wait that a server asks for, and that is not made."""
+    until = until_text(hint, wall)
+    why = f"{hint.source} asks for {hint.seconds:.15g} s, {why}: allowed again at {until}"
+    return RetryError(why, stop_reason=StopReason.HINT_TOO_LONG, unmade=hint)
+
+
+def too_late(seconds: float, source: str) -> RetryError:
+    """Return the refusal of a wait that would not end before the deadline."""
+    why = f"the next wait of {seconds:.3g} s would not end in time"
+    return RetryError(why, stop_reason=StopReason.DEADLINE, unmade=Hint(seconds, source))
+
+
+def refusal(refused: Refused, bounds: Bounds, scope: str | None, seconds: float) -> RetryError:
+    """Return a quota's refusal with a plain sentence that says why.
+
+    :param scope: of the service; None for operations without one.
+    :param seconds: of waiting for the service in all.
+    """
+    service = "the service" if scope is None else display_scope(scope)
+    waited = f"waited {seconds:.3g} s: " if seconds else ""
+    reason, why = refused.reason, refused.reason.value
+    if refused.why:
+        why = refused.why.format(service=service)
+    elif reason in (StopReason.PATIENCE, StopReason.DEADLINE) and bounds.patience <= 0:
+        reason, why = StopReason.QUOTA_EXCEEDED, f"the retry budget of {service} is empty, and patience is 0"
+    elif reason is StopReason.PATIENCE:
+        why = f"{waited}{service} has been failing for longer than patience allows ({bounds.patience:g} s)"
+    elif reason is StopReason.DEADLINE:
+        why = f"{waited}{service} was failing until the deadline"
+    elif reason is StopReason.LINE_FULL:
+        why = f"too many operations are waiting for {service} already"
+    return RetryError(why, stop_reason=reason)

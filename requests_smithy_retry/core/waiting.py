@@ -1,0 +1,124 @@
+"""The waits of a call (contract 8): each lets the connection go first, and ends when the call has to."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import requests.exceptions
+from requests import PreparedRequest, Request, Response
+
+from ..clock import Clock, wait_on
+from ..errors import StopReason
+
+if TYPE_CHECKING:
+    from .call import Call
+
+LOOK_EVERY = 0.05
+"""Seconds after which a wait looks at the event: no thread can wait for an event and for others at the same time."""
+
+
+class WaitEnded(Exception):
+    """A call ended in place of a wait. Its subclasses are what the caller gets.
+
+    :param stop_reason: for the history; the message is its phrase.
+    """
+
+    stop_reason: StopReason
+    seconds: float | None = None
+    """When it is worth to call again, from now on; None: nothing is known of that."""
+    request: Request | PreparedRequest | None = None
+    response: Response | None = None
+
+
+class RetryLater(WaitEnded, requests.exceptions.RetryError):
+    """A call ended in place of a wait that is longer than ``max_wait``; the message says which one.
+
+    Its ``response`` is the last answer, if there was one and it could be kept, and its ``__cause__`` the last
+    attempt's exception. :func:`retry_history` tells of the attempts.
+
+    :param seconds: of the wait that was not made, or of its rest: when it is worth to call again. Where the end of a
+        wait is not known, as with a service that is down, the time at which the call would have asked again.
+    """
+
+    stop_reason = StopReason.WAIT_TOO_LONG
+
+    def __init__(self, message: str = "", seconds: float = 0.0) -> None:
+        super().__init__(message)
+        self.seconds: float = seconds
+
+
+class RetryCancelled(WaitEnded, requests.exceptions.RetryError):
+    """A call ended in place of a wait, or of its rest, because the event of ``retry_options(cancel=...)`` is set.
+
+    Its ``response`` is the last answer, if there was one and it could be kept, and its ``__cause__`` the last
+    attempt's exception. :func:`retry_history` tells of the attempts.
+    """
+
+    stop_reason = StopReason.CANCELLED
+
+
+class CallClock:
+    """The clock of one call. Whoever waits by it holds no connection, and ends in time.
+
+    :param call: whose ``max_wait``, ``cancel`` and deadline hold.
+    :param clock: the adapter's.
+    """
+
+    what = "the strategy"
+    """Is waited for, in a phrase."""
+    waited = 0.0
+    """Seconds since the last attempt, of whatever wait."""
+
+    def __init__(self, call: Call, clock: Clock) -> None:
+        self._call = call
+        self._clock = clock
+
+    def now(self) -> float:
+        """Return the seconds of the adapter's clock."""
+        return self._clock.now()
+
+    def wall(self) -> float:
+        """Return the seconds since the epoch."""
+        return self._clock.wall()
+
+    def check(self, seconds: float, what: str) -> float:
+        """End the call in place of a wait that is too long for it, or that it does not want any more.
+
+        :param seconds: of the wait that lies ahead, as far as is known; or that another bound forbids.
+        :returns: the part of it after which to look again.
+        :raises WaitEnded: to end the call.
+        """
+        self.what, options = what, self._call.options
+        event, most = options.cancel, options.max_wait
+        most = self._call.config.max_wait if most is None else most
+        if event is not None and event.is_set():
+            raise RetryCancelled(f"cancelled before or during the wait for {what}")
+        if most is not None and self.waited + seconds > most:
+            raise RetryLater(f"the wait for {what} takes {seconds:.3g} s more, and max_wait is {most:g} s", seconds)
+        return seconds if event is None else min(seconds, LOOK_EVERY)
+
+    def sleep(self, seconds: float) -> None:
+        """Wait, until the deadline at the latest."""
+        self._call.let_go_to_wait()
+        deadline = self._call.deadline
+        left = seconds if deadline is None else max(0.0, min(seconds, deadline - self.now()))
+        while left > 0:
+            part = self.check(left, self.what)
+            self._clock.sleep(part)
+            self.waited += part
+            left -= part
+
+    def wait(self, condition: threading.Condition, seconds: float) -> None:
+        """Wait on a held condition with its lock released; perhaps for less."""
+        if self._call.holds_a_connection:
+            condition.release()  # nothing is read or closed under a lock that others need
+            try:
+                self._call.let_go_to_wait()
+            finally:
+                condition.acquire()
+            return
+        began = self.now()
+        self._call.let_go_to_wait()
+        wait_on(self._clock, condition, self.check(seconds, self.what))
+        self.waited += self.now() - began
