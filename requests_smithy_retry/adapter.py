@@ -28,6 +28,7 @@ from .observing.events import Listeners
 from .observing.summary import Counters
 from .urls import ORIGIN, scope_of
 from .wire.connect import Opener
+from .wire.pool_keys import PoolKeys
 from .wire.pools import use_our_pools
 from .wire.response import CheckedResponse
 from .wire.state import LATE_PATCH, is_patched_late, this_thread
@@ -42,6 +43,8 @@ else:  # pragma: no branch - for typing.get_type_hints
 S = TypeVar("S", bound=Session)
 
 POOL_DEFAULTS: dict[str, int] = {"pool_connections": 10, "pool_maxsize": 10, "pool_block": False}
+BUILD_KEY: Any = getattr(HTTPAdapter, "build_connection_pool_key_attributes", None)
+"""Makes the key of a pool, since requests 2.32."""
 STATE_KEY = "policy"
 """In a pickle, the name of what is ours beside what ``HTTPAdapter`` has; the pickles of releases have it."""
 
@@ -152,7 +155,7 @@ class RetryAdapter(AdapterBase):
         options: dict[str, Any],
         max_retries: Any,
     ) -> None:
-        self.counters = Counters()
+        self.counters, self._pool_keys = Counters(), PoolKeys()
         below = _checked(config, defaults)
         if strategy is not None:
             _check_beside(strategy, config, {**below, **options})
@@ -298,6 +301,25 @@ class RetryAdapter(AdapterBase):
         self.addresses.forget()
         self.counters.forget()
 
+    def get_connection_with_tls_context(
+        self, request: PreparedRequest, verify: Any, proxies: Any = None, cert: Any = None
+    ) -> Any:
+        """Return the pool for a request, as ``HTTPAdapter`` does.
+
+        With the usual arguments the pool manager is asked by the key that it had before. Where a subclass has a way of
+        its own to a pool or its key, that is taken.
+        """
+        build = getattr(self.build_connection_pool_key_attributes, "__func__", None)
+        is_usual = verify is True and cert is None and not proxies and build is BUILD_KEY
+        if not is_usual:
+            return super().get_connection_with_tls_context(request, verify, proxies=proxies, cert=cert)
+        manager, origin = self.poolmanager, ORIGIN(request.url)[0]  # type: ignore[arg-type, index]
+        pool = self._pool_keys.pool(manager, origin)
+        if pool is None:
+            pool = super().get_connection_with_tls_context(request, verify, proxies=proxies, cert=cert)
+            self._pool_keys.remember(manager, origin, pool)
+        return pool
+
     def _use_our_pools(self, manager: Any = None) -> None:
         # The attribute is missing during construction, and stays missing if init_poolmanager makes no pool manager.
         use_our_pools(manager or getattr(self, "poolmanager", None), self.addresses)
@@ -342,7 +364,7 @@ class RetryAdapter(AdapterBase):
     def __setstate__(self, state: dict[str, Any]) -> None:
         ours = state[STATE_KEY]
         self.clock = ours["clock"]  # for the pools, which come first
-        self.counters = Counters()
+        self.counters, self._pool_keys = Counters(), PoolKeys()
         super().__setstate__({name: value for name, value in state.items() if name != STATE_KEY})
         self._take_on(ours)
 

@@ -173,7 +173,7 @@ def redeemed(token: object, issuer: object) -> StandardRetryToken:
 def delay_of(token: Any, strategy: object) -> float:
     """Return the seconds for which a token asks; None, as in the published request loop, is 0 s."""
     delay = token.retry_delay
-    if delay is None:
+    if delay is None or delay == 0:
         return 0.0
     if not is_seconds(delay):
         shown = safe_repr(delay)
