@@ -345,6 +345,7 @@ class RetryAdapter(AdapterBase):
         }
 
     def _take_on(self, state: dict[str, Any]) -> None:
+        self.counters, self._pool_keys = Counters(), PoolKeys()
         vars(self).update((name, value) for name, value in state.items() if name != "strategy")
         strategy, config = state["strategy"], self.retry_config
         quota = strategy.config.quota if isinstance(strategy, StandardRetryStrategy) else config.quota
@@ -364,7 +365,6 @@ class RetryAdapter(AdapterBase):
     def __setstate__(self, state: dict[str, Any]) -> None:
         ours = state[STATE_KEY]
         self.clock = ours["clock"]  # for the pools, which come first
-        self.counters, self._pool_keys = Counters(), PoolKeys()
         super().__setstate__({name: value for name, value in state.items() if name != STATE_KEY})
         self._take_on(ours)
 

@@ -35,6 +35,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Have tests/behaviour run with another strategy in the place of the built-in one."""
+    parser.addoption("--strategy", choices=("class", "subclass", "wrapper"), default="class")
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Measure no coverage in a process that only hands tests to workers."""
     measured = sys.modules["coverage"].Coverage.current() if "coverage" in sys.modules else None

@@ -141,13 +141,13 @@ class RetryHistory(NamedTuple):
 
     @property
     def gave_up(self) -> bool:
-        """True if a retry was wanted, and was not possible or did not help; False if no attempt was made in time."""
+        """True if a retry was wanted, and was not possible or did not help; or if not even one attempt was made."""
         if self.stop_reason in QUIET_ENDINGS:
             return False
         if self.stop_reason is StopReason.FORBIDDEN:
             votes = self.attempts[-1].votes if self.attempts else ()
             return len(self.attempts) > 1 or any(isinstance(vote.action, RetryIndicated) for vote in votes)
-        return self.stop_reason is not StopReason.DEADLINE or bool(self.attempts)
+        return True
 
     @property
     def sentence(self) -> str:

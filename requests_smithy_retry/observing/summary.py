@@ -29,6 +29,7 @@ class RetrySummary(NamedTuple):
     :param retries: the number of their retries.
     :param saved: operations that succeeded after a retry.
     :param lost: operations for which a retry was indicated, and could not be made or did not help.
+    :param unsent: those of which nothing was sent, because no attempt could be made in time.
     :param waited: the sum of their waits in seconds: for backoff, a service that is down, and rate limits.
     :param hosts: the same by host.
     """
@@ -38,12 +39,14 @@ class RetrySummary(NamedTuple):
     retries: int = 0
     saved: int = 0
     lost: int = 0
+    unsent: int = 0
     waited: float = 0.0
     hosts: Mapping[str, RetrySummary] = {}
 
     def __str__(self) -> str:
         said = f"{self.operations} operations: {self.retried} retried ({self.retries} retries), {self.saved} saved, "
-        return f"{said}{self.lost} lost, {self.waited:.1f} s waited"
+        unsent = f"{self.unsent} never sent, " if self.unsent else ""
+        return f"{said}{self.lost} lost, {unsent}{self.waited:.1f} s waited"
 
     def table(self) -> str:
         """Return a line for each host, those with the most losses first."""
@@ -92,8 +95,9 @@ class Counters:
         for each in history.attempts:
             retries = each.number - 1
             waited += each.delay + each.permit_wait + each.gate_wait + each.line_wait
-        is_saved = retries > 0 and history.stop_reason is StopReason.SUCCESS
-        counted = RetrySummary(1, int(retries > 0), retries, int(is_saved), int(history.gave_up), waited)
+        is_saved, is_unsent = retries > 0 and history.stop_reason is StopReason.SUCCESS, not history.attempts
+        is_lost = history.gave_up and not is_unsent
+        counted = RetrySummary(1, int(retries > 0), retries, int(is_saved), int(is_lost), int(is_unsent), waited)
         with self._lock:
             others = self._others
             name = scope if scope in others or len(others) < MOST_HOSTS else None

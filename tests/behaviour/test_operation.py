@@ -22,6 +22,7 @@ from requests_smithy_retry import (
     retry_history,
     retry_options,
 )
+from requests_smithy_retry.observing.summary import summary_of
 from requests_smithy_retry.testing import CutBody, FakeClock, FaultServer, Reply
 from tests.support import Guide, ScriptedAdapter, prepare, reset_error, scripted, send, session_with
 from tests.unit.wire.support import nothing_left
@@ -45,8 +46,8 @@ def test_a_first_wait_past_the_deadline_is_not_made(wait: float, time: float) ->
 
 @pytest.mark.parametrize("data", [None, "body"])
 @pytest.mark.parametrize("kind", [StandardRetryStrategy, Guide])
-def test_where_the_deadline_had_passed_nothing_is_sent_or_given_up(kind: type, data: Any) -> None:
-    """No attempt is made, told of or counted, and the operation is not one whose retries did not help."""
+def test_where_the_deadline_had_passed_nothing_is_sent_and_everybody_is_told(kind: type, data: Any) -> None:
+    """No attempt is made or told of; the call is logged, told and counted as any that gives up."""
     told: list[str] = []
 
     class Told(RetryListener):
@@ -63,7 +64,8 @@ def test_where_the_deadline_had_passed_nothing_is_sent_or_given_up(kind: type, d
         with pytest.raises(requests.exceptions.ConnectTimeout, match="not sent: the deadline had passed") as caught:
             send(adapter, data=data)
     history = retry_history(caught.value)
-    assert ([], (), StopReason.DEADLINE, []) == (adapter.sent, history.attempts, history.stop_reason, told)
+    assert ([], (), StopReason.DEADLINE, ["gave up"]) == (adapter.sent, history.attempts, history.stop_reason, told)
+    assert "1 operations: 0 retried (0 retries), 0 saved, 0 lost, 1 never sent, 0.0 s waited" == str(summary_of([adapter]))
     assert "nothing was sent: the deadline had passed before the request was sent" == history.sentence
 
 

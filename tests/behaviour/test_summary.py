@@ -66,10 +66,10 @@ def test_it_is_one_line_and_a_table_by_host() -> None:
     summary = retry_summary(session)
     assert "4 operations: 1 retried (1 retries), 1 saved, 1 lost, 1.0 s waited" == str(summary)
     assert [
-        "host                   operations  retried  retries  saved  lost  waited",
-        "https://c.example.com           1        0        0      0     1       0",
-        "https://b.example.com           2        1        1      1     0       1",
-        "https://a.example.com           1        0        0      0     0       0",
+        "host                   operations  retried  retries  saved  lost  unsent  waited",
+        "https://c.example.com           1        0        0      0     1       0       0",
+        "https://b.example.com           2        1        1      1     0       0       1",
+        "https://a.example.com           1        0        0      0     0       0       0",
     ] == summary.table().splitlines()
 
 

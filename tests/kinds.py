@@ -1,0 +1,52 @@
+"""The built-in strategy, a subclass whose methods only call ``super()``, and a wrapper that hands everything on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+METHODS = "acquire_initial_retry_token", "refresh_retry_token_for_retry", "record_success"
+
+
+def subclass(strategy: Any) -> Any:
+    """Turn a strategy into one of a subclass of its own class, which has the three methods and changes nothing."""
+    usual = type(strategy)
+
+    class Subclass(usual):  # type: ignore[misc, valid-type]
+        def acquire_initial_retry_token(self, **given: Any) -> Any:
+            return super().acquire_initial_retry_token(**given)
+
+        def refresh_retry_token_for_retry(self, **given: Any) -> Any:
+            return super().refresh_retry_token_for_retry(**given)
+
+        def record_success(self, **given: Any) -> None:
+            super().record_success(**given)
+
+    Subclass.__name__ = usual.__name__
+    made = Subclass.__new__(Subclass)
+    vars(made).update(vars(strategy))
+    return made
+
+
+class Wrapper:
+    """A strategy by composition: it hands the three methods on, and lets a test look at what it wraps."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def acquire_initial_retry_token(self, **given: Any) -> Any:
+        return self.inner.acquire_initial_retry_token(**given)
+
+    def refresh_retry_token_for_retry(self, **given: Any) -> Any:
+        return self.inner.refresh_retry_token_for_retry(**given)
+
+    def record_success(self, **given: Any) -> None:
+        self.inner.record_success(**given)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "inner":
+            raise AttributeError(name)
+        return getattr(self.inner, name)
+
+
+KINDS: dict[str, Callable[[Any], Any]] = {"class": lambda strategy: strategy, "subclass": subclass, "wrapper": Wrapper}
