@@ -67,7 +67,8 @@ def operate(call: Call, attempt: Outcome | None) -> Response:
             call.retry(retry_of(call, failed))
             attempt = None
     except RetryError as refusal:
-        return give_up(call, refusal)
+        # Without its own traceback, which would keep what the attempt got alive as long as the caller keeps the error.
+        return give_up(call, refusal.with_traceback(None))
     except WaitEnded as ended:
         return end_wait(call, ended)
     finally:
