@@ -19,6 +19,7 @@ from ..classifiers.outcome import ResendFacts
 from ..classifiers.protocol import Vouched, Vouches
 from ..classifiers.resend import IDEMPOTENT_METHODS
 from ..errors import RetryConfigError, RetryError, StopReason
+from ..interruptions import is_interruption
 from ..wire.upload import FileReader, Parts, Reader, declared_length, size_in_memory
 
 if TYPE_CHECKING:
@@ -256,41 +257,44 @@ def _is_buffer(body: Any) -> bool:
 
 def _position_of(body: Any) -> int | None:
     """Return the position of a file, or None for anything that is not a file or cannot seek back."""
-    if not hasattr(body, "read"):
+    return _or_none(_position, body) if hasattr(body, "read") else None
+
+
+def _position(body: Any) -> int | None:
+    if hasattr(body, "seekable") and not body.seekable():
         return None
-    try:
-        if hasattr(body, "seekable") and not body.seekable():
-            return None
-        position = body.tell()
-        return position if callable(body.seek) and isinstance(position, int) else None
-    except (AttributeError, OSError, ValueError):
-        return None
+    position = body.tell()
+    return position if callable(body.seek) and isinstance(position, int) else None
 
 
 def _seek(body: Any, position: int) -> bool:
-    try:
-        body.seek(position)
-        return bool(body.tell() == position)
-    except (OSError, ValueError):
-        return False
+    """Move a file; return False if it is not there then."""
+    return _or_none(_position_after, body, position) == position
+
+
+def _position_after(body: Any, *where: int) -> int:
+    body.seek(*where)
+    return int(body.tell())
 
 
 def _length_of(body: Any) -> int | None:
     """Return the length from where a file stands, measured as for a head; None: it cannot be measured."""
     # Text is measured by its bytes, too; requests would warn of it once more.
-    measured = body.buffer if isinstance(body, io.TextIOWrapper) else body
-    try:
-        return super_len(measured)
-    except (AttributeError, OSError, TypeError, ValueError):
-        return None
+    return _or_none(super_len, body.buffer if isinstance(body, io.TextIOWrapper) else body)
 
 
 def _end_of(body: Any) -> int | None:
     """Return the position of a file's end, to which it goes; None: it cannot go there."""
+    return _or_none(_position_after, body, 0, io.SEEK_END)
+
+
+def _or_none(function: Callable[..., int | None], *arguments: Any) -> int | None:
+    """Call a function of a file, which may not be able to do what is asked; None: it is not."""
     try:
-        body.seek(0, io.SEEK_END)
-        return int(body.tell())
-    except (OSError, TypeError, ValueError):
+        return function(*arguments)
+    except (AttributeError, OSError, TypeError, ValueError) as error:
+        if is_interruption(error):
+            raise
         return None
 
 
