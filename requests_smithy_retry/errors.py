@@ -77,8 +77,8 @@ class StopReason(enum.Enum):
     NOT_RESENDABLE = "the request may have been applied and is not idempotent"
     """Sending it again might do the work twice (contract 4). The caller gets the response or the exception."""
     BODY_NOT_REPLAYABLE = "the body cannot be replayed"
-    """The body was read and cannot be read again (contract 5). The caller gets the first response or exception; an
-    ``UnrewindableBodyError`` if the body gave less at a retry than before."""
+    """The body was read and cannot be read again, or grew or shrank (contract 5). The caller gets the last response or
+    exception. An ``UnrewindableBodyError`` says that the body ended before its Content-Length."""
     REQUEST_FAULT = "the request itself is at fault"
     """An invalid URL, a bad certificate or the like; nothing was classified (contract 2). The caller gets the
     exception."""

@@ -77,8 +77,8 @@ class Op(Shown):
     :param start: seconds after the beginning.
     :param host: number of the host.
     :param method: of the request.
-    :param body: of the request: "", "bytes", "file", "list" (an iterable that can be iterated again), "generator" or
-        "changing" (an iterable that gives other bytes the next time).
+    :param body: of the request: "", "bytes", "file", "list" (an iterable that could be iterated again), "generator" or
+        "changing" (an iterable that would give other bytes the next time).
     :param length: bytes of the body.
     :param keyed: has an idempotency key.
     :param vouched: the caller says that the request may, or may not, be sent again.

@@ -16,8 +16,9 @@ NOT_APPLIED_STATUSES = frozenset({408, 425, 429})
 
 def resend_ruling(facts: ResendFacts, status: int | None, verdict: RetryAction) -> RetryForbidden | None:
     """Return the reason why the request may not be sent again, or None if it may."""
-    if not facts.replayable:
-        return RetryForbidden("the body cannot be replayed: some of it was read", StopReason.BODY_NOT_REPLAYABLE)
+    obstacle = facts.obstacle()
+    if obstacle is not None:
+        return RetryForbidden(f"the body cannot be replayed: {obstacle}", StopReason.BODY_NOT_REPLAYABLE)
     if facts.strict and facts.is_cut and not _is_harmless(facts):
         # urllib3 has handed the response over by then, whatever its Retry allows.
         return RetryForbidden(f"the server has answered, so the {facts.method} was applied", StopReason.NOT_RESENDABLE)

@@ -149,10 +149,13 @@ class Call:
     def begin_attempt(self) -> PreparedRequest:
         """Begin another attempt, and return the request to be sent, which listeners may have changed.
 
-        :raises RetryError: if the deadline has passed; nothing is sent then.
+        :raises RetryError: if the deadline has passed, or the body cannot be sent again; nothing is sent then.
         """
+        self.is_sent = False
         if not leaves_time(self.adapter.clock.now(), self.deadline, is_first=self.number == 0):
             raise RetryError(TOO_LATE, stop_reason=StopReason.DEADLINE)
+        if self.number:
+            self.facts.rewind()
         self.number += 1
         self.started = self.adapter.clock.now()
         self.is_unsent = False
@@ -211,7 +214,7 @@ class Call:
             attempt=self.number,
             stream=self.stream,
             sent=None if held.is_success or body is None else body.taken(),
-            resend=self.facts.prepare_resend(unwritten=unwritten, is_cut=held.is_cut) if is_judged else None,
+            resend=self.facts.for_resend(unwritten=unwritten, is_cut=held.is_cut) if is_judged else None,
             peeked=getattr(held.peeked, "prefix", None),
             started=self.started,
             ended=clock.now(),

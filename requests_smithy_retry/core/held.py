@@ -17,7 +17,7 @@ from ..interruptions import is_interruption
 from ..wire.decoding import verify_whole
 from ..wire.response import UNREAD_BYTES, Peeked, peek, reader_of
 from ..wire.state import this_thread, timeout_of
-from .replay import BodyChanged
+from ..wire.upload import BodyChanged
 from .time_limits import TimeLimits, as_body_failure
 
 BROKEN = requests.exceptions.ChunkedEncodingError, requests.exceptions.ContentDecodingError

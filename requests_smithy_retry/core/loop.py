@@ -35,7 +35,9 @@ def run(call: Call, attempt: Outcome | None = None) -> Response:
     outer = this_thread.tried, this_thread.deadline
     this_thread.tried = call.tried
     try:
-        return operate(call, attempt)
+        response = operate(call, attempt)
+        call.facts.answered(response)
+        return response
     except BaseException as stopped:
         call.break_off(stopped)
         raise

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import http.client
 import inspect
-import itertools
+import io
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from hashlib import sha256
+from collections.abc import Callable, Mapping
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import requests.exceptions
 from requests import PreparedRequest, Response
+from requests.utils import super_len
 
 from ..classifiers.outcome import ResendFacts
 from ..classifiers.protocol import Vouched, Vouches
 from ..classifiers.resend import IDEMPOTENT_METHODS
-from ..clock import after, earliest
-from ..errors import RetryConfigError
+from ..errors import RetryConfigError, RetryError, StopReason
 from ..interruptions import is_interruption
-from ..wire.state import this_thread
+from ..wire.upload import FileReader, Parts, Reader, declared_length, size_in_memory
 
 if TYPE_CHECKING:
     from ..config.retry_config import RetryConfig
@@ -35,222 +34,183 @@ SIMPLE_BODIES = frozenset({type(None), bytes, str})
 FOLLOWED_STATUSES = frozenset({301, 302, 303, 307, 308, 401, 407})
 """After these answers the same body may be sent once more, by redirects and by authentication."""
 
+OTHER_LENGTH = "it is not as long as it was"
+"""A body that grew or shrank is not the one that was to be sent."""
+
 KEY_HEADER = "Idempotency-Key"
 """A request that has it may be sent again (draft-ietf-httpapi-idempotency-key-header)."""
 
-DRAW_SECONDS = 1.0
-"""Seconds for which the rest of a broken-off iteration is drawn on, to know all of it."""
 
+class Body(Protocol):
+    """A request's body, as it was before the first attempt."""
 
-class BodyChanged(RuntimeError):
-    """A body that can be iterated again gave other bytes than before; the attempt was broken off before its end."""
+    def request_to_send(self, request: PreparedRequest) -> PreparedRequest:
+        """Return the request for all attempts: the caller's own, or a copy whose body is counted."""
 
+    def obstacle(self) -> str | None:
+        """Return why the whole body cannot be sent again now, in a phrase; None: it can. A file is not moved."""
 
-class Body:
-    """A request's body, as it was before the first attempt.
-
-    :param request: the caller's request; it is not changed.
-    :raises requests.exceptions.UnrewindableBodyError: if it was read in an earlier operation, and gives nothing more.
-    """
-
-    __slots__ = ("_body", "_guard", "_is_unstarted", "position")
-
-    def __init__(self, request: PreparedRequest) -> None:
-        self._body: Any = request.body
-        self._is_unstarted = is_unstarted(self._body)
-        self.position: Any = _position_of(self._body)
-        """Of a file, before the first attempt; None for other bodies."""
-        self._guard = ReplayGuard(self._body) if _may_be_re_iterable(self._body) else None
-        if is_spent(self._body) or not self._can_be_sent_after_an_answer(request):
-            raise requests.exceptions.UnrewindableBodyError(
-                "the body was sent in an earlier request, and cannot be sent again", request=request
-            )
-
-    def answered(self, response: Response) -> None:
-        """Record an answer of :data:`FOLLOWED_STATUSES`.
-
-        One that came over no connection, from a stand-in for a server, was given without the body being read, perhaps.
-        """
-        original = getattr(response.raw, "_original_response", None)
-        if is_unstarted(self._body) or not isinstance(original, http.client.HTTPResponse):
-            return
-        if self.position is not None:
-            _answered.remember(self._body, stood=self.position, left=_position_of(self._body))
-        elif not is_bytes_like(self._body):
-            _answered.remember(self._body, None if self._guard is None else self._guard.seen_to_the_end())
+    def rewind(self) -> None:
+        """Make a body without obstacles ready to be sent again, right before that."""
 
     def taken(self) -> int | None:
-        """Return the bytes of a file that were read for the attempt, the last block included."""
-        now = _position_of(self._body)
-        return now - self.position if isinstance(now, int) and isinstance(self.position, int) else None
+        """Return the bytes of a file that were read for the attempt, the last block included; None for others."""
 
-    def _can_be_sent_after_an_answer(self, request: PreparedRequest) -> bool:
-        if _answered.body() is not self._body:
-            return True
-        if self.position is not None:
-            return self._has_gone_back(request)
-        return is_bytes_like(self._body) or (self._guard is not None and self._guard.begin_after(_answered.seen))
+    def answered(self) -> None:
+        """Remember that the body was sent, because the same one may be sent once more by another operation."""
 
-    def _has_gone_back(self, request: PreparedRequest) -> bool:
-        """Bring a file back from where an earlier operation left it, unless the request was made from there.
+
+def body_of(request: PreparedRequest) -> Body | None:
+    """Return what is to be known of a request's body; None: it never changes.
+
+    :param request: the caller's; it is not changed.
+    :raises requests.exceptions.UnrewindableBodyError: if it was read in an earlier operation, and gives nothing more.
+    """
+    body: Any = request.body
+    if isinstance(body, (bytes, str)):
+        return None
+    position = _position_of(body)
+    if position is not None:
+        return FileBody(request, position)
+    return HeldBody(request) if is_held(body) else OneShotBody(request)
+
+
+class FileBody:
+    """A body that goes back: each attempt sends it from where it stood before the first.
+
+    It is sent again only while it is as long as the head says, or else as it was at its first end.
+    """
+
+    def __init__(self, request: PreparedRequest, position: int) -> None:
+        self._body: Any = request.body
+        self._position = self._first_position(request, position)
+        self._reader = FileReader(self._body, declared_length(request.headers), self._position)
+
+    def _first_position(self, request: PreparedRequest, position: int) -> int:
+        """Return where the body begins; bring a file back from where an earlier operation left it.
 
         For a redirect, requests brings back only what has ``__iter__`` (a memory map has not); for a challenge,
         nothing: that is for the authentication to do, and not each does. What is left would go out as the body.
         """
-        if self.position != _answered.left or getattr(request, "_body_position", None) == self.position:
-            return True
-        self.position = _answered.stood
-        return _seek(self._body, self.position)
+        is_where_it_was_left = _answered.body() is self._body and _answered.left == position
+        if not is_where_it_was_left or getattr(request, "_body_position", None) == position:
+            return position
+        if not _seek(self._body, _answered.stood):
+            raise _sent_before(request)
+        return _answered.stood
 
     def request_to_send(self, request: PreparedRequest) -> PreparedRequest:
-        """Return the request for an attempt: the caller's own, or a copy whose body is watched."""
-        if self._guard is None:
-            return request
-        copy = request.copy()
-        copy.body = self._guard
-        return copy
+        return _with_body(request, self._reader)
 
-    def rewind(self, *, unwritten: bool) -> bool:
-        """Make the body ready to be sent again, and say whether it is.
+    def obstacle(self) -> str | None:
+        stands = _position_of(self._body)
+        if stands is None or not _seek(self._body, self._position):
+            return "it cannot go back to where it began"
+        has_its_length = self._has_its_length(stands if self._reader.is_whole else None)
+        _seek(self._body, stands)
+        return None if has_its_length else OTHER_LENGTH
 
-        A file goes back to the position it had before the first attempt. A one-shot body is ready only if none of it
-        was read. An iterable is asked for a new iterator, and only then: until the request has to be sent
-        again, a body is drawn on no more often than ``requests`` itself does.
+    def _has_its_length(self, end: int | None) -> bool:
+        """Return True unless it is known to be longer or shorter than in the first attempt.
 
-        :param unwritten: no byte of the request was written in the attempt that failed.
+        :param end: the position at the end of an attempt that sent all of it; None: there was no such attempt.
         """
-        if self.position is not None:
-            return _seek(self._body, self.position)
-        if self._guard is not None:
-            return self._guard.rewind()
-        if is_bytes_like(self._body):
-            return True
-        # Of a generator it can be seen; of another iterator only the connection knows.
-        return is_unstarted(self._body) if self._is_unstarted else unwritten
+        declared = self._reader.length
+        if declared is None:
+            return end is None or _end_of(self._body) in (end, None)
+        return _length_of(self._body) == declared
+
+    def rewind(self) -> None:
+        self._reader.seek(self._position)
+
+    def taken(self) -> int | None:
+        now = _position_of(self._body)
+        return None if now is None else now - self._position
+
+    def answered(self) -> None:
+        _answered.remember(self._body, stood=self._position, left=_position_of(self._body))
 
 
-class Seen:
-    """The bytes that an iterable body gave in its first iteration: their number and hash, not the bytes or the body."""
+class HeldBody:
+    """A buffer, or a list or tuple of bytes and text: it lies in memory, and may have grown between two attempts."""
 
-    def __init__(self) -> None:
-        self.count: int = 0
-        self.digest: Any = sha256()
-        self.first: tuple[int, bytes] = 0, b""
-        self.is_whole: bool = False
+    def __init__(self, request: PreparedRequest) -> None:
+        self._body: Any = request.body
+        self._size = size_in_memory(self._body)
+        self._declared = declared_length(request.headers)
 
-    def note(self, part: Any) -> None:
-        """Record the next part."""
-        data = _bytes_of(part)
-        self.digest.update(data)
-        self.count += data.nbytes
-        if self.first[0] == 0:
-            self.first = self.count, self.digest.digest()
+    def request_to_send(self, request: PreparedRequest) -> PreparedRequest:
+        if isinstance(self._body, (list, tuple)):
+            return _with_body(request, Parts(self._body, self._declared))
+        if self._declared in (self._size, None):
+            return request
+        return _with_body(request, Parts((self._body,), self._declared))
 
-    def begins_like(self, first: tuple[Any, ...]) -> bool:
-        """Return True if a new iteration may be the same, going by its first part: empty, or a tuple of one."""
-        size, digest = self.first
-        data = _bytes_of(first[0] if first else b"")
-        return size == 0 or (bool(first) and (data.nbytes < size or sha256(data[:size]).digest() == digest))
+    def obstacle(self) -> str | None:
+        is_as_long = is_held(self._body) and size_in_memory(self._body) == self._size
+        return None if is_as_long else OTHER_LENGTH
 
-    def held_to(self, parts: Iterable[Any]) -> Iterator[Any]:
-        """Yield the parts of another iteration while they can be the same; the last one only if they are."""
-        given, digest = 0, sha256()
-        for part in parts:
-            data = _bytes_of(part)
-            given += data.nbytes
-            digest.update(data)
-            if given > self.count:
-                raise BodyChanged(f"the body gave more than the {self.count} bytes of before; it cannot be replayed")
-            if given == self.count and digest.digest() != self.digest.digest():
-                raise BodyChanged("the body gave other bytes than before; it cannot be replayed")
-            yield part
-        if given < self.count:
-            raise BodyChanged(f"the body gave {given} bytes where it gave {self.count} before; it cannot be replayed")
+    def rewind(self) -> None:
+        """It needs none."""
+
+    def taken(self) -> int | None:
+        return None
+
+    def answered(self) -> None:
+        """It is as whole as before."""
 
 
-class ReplayGuard:
-    """An iterable body whose replays must give, byte for byte, what the first iteration gave.
+class OneShotBody:
+    """Any other body: it is sent again only if nobody has asked it for a part yet.
 
-    An object whose ``__iter__`` makes a new iterator each time may draw on a source that all of them share, and go on
-    in its middle. So nothing is replayed before a first iteration has come to its end; one that was broken off is
-    drawn on, unsent, which leaves a shared source empty.
-    Raising in the midst of an upload breaks the connection, so a server never takes other bytes for the body.
+    A generator, an iterator and a stream go on in the middle. So may an object whose ``__iter__`` makes a new iterator
+    each time, of a source that all of them share.
     """
 
-    __slots__ = ("_ahead", "_body", "_has_failed", "_last", "_seen")
-
-    def __init__(self, body: Any) -> None:
+    def __init__(self, request: PreparedRequest) -> None:
+        body: Any = request.body
+        declared, self._is_stream = declared_length(request.headers), hasattr(body, "read")
         self._body = body
-        self._last: Any = None
-        self._ahead: Any = None
-        self._has_failed = False
-        self._seen: Seen | None = None
+        self._upload = Reader(body, declared) if self._is_stream else Parts(body, declared)
+        self._upload.is_again = _answered.body() is body
+        is_spent = isinstance(body, GeneratorType) and inspect.getgeneratorstate(body) == inspect.GEN_CLOSED
+        if is_spent or (self._upload.is_again and not self._may_begin_anew()):
+            raise _sent_before(request)
+        # What is no body at all is for urllib3 to refuse.
+        self._is_watched = self._is_stream or hasattr(body, "__iter__") or hasattr(body, "__getitem__")
 
-    def rewind(self) -> bool:
-        """Return True if there is a new iterator that begins as the first did. Its first part is drawn, and kept."""
-        if self._seen is None or self._ahead is not None:
-            return True
-        try:
-            if not self._has_come_to_an_end(self._seen):
-                return False
-            fresh = iter(self._body)
-            if fresh is self._last:
-                return False
-            first = tuple(itertools.islice(fresh, 1))
-        except Exception as error:  # whatever the caller's code raises: it gives no body now
-            if is_interruption(error):
-                raise
-            return False
-        if not self._seen.begins_like(first):
-            return False
-        self._last, self._ahead = fresh, itertools.chain(first, fresh)
-        return True
+    def _may_begin_anew(self) -> bool:
+        """Return True if a body that an earlier operation sent may be whole again, as a container's is."""
+        return _answered.is_whole and not self._is_stream and not hasattr(self._body, "__next__")
 
-    def seen_to_the_end(self) -> Seen | None:
-        """Return the bytes of the first iteration; None if nothing was iterated, or if it did not reach the end."""
-        if self._seen is None or not self._has_come_to_an_end(self._seen):
-            return None
-        return self._seen
+    def request_to_send(self, request: PreparedRequest) -> PreparedRequest:
+        return _with_body(request, self._upload) if self._is_watched else request
 
-    def begin_after(self, seen: Seen | None) -> bool:
-        """Return True if this operation's first iteration gives something, as an earlier operation's did."""
-        if seen is None:
-            return False
-        fresh = iter(self._body)
-        first = tuple(itertools.islice(fresh, 1))
-        self._ahead = itertools.chain(first, fresh)
-        return bool(first) or seen.count == 0
+    def obstacle(self) -> str | None:
+        return None if self._is_watched and self._upload.given is None else "some of it was read"
 
-    def _has_come_to_an_end(self, seen: Seen) -> bool:
-        """Draw the rest of the first iteration. False: it has no end, or takes too long to reach it."""
-        if seen.is_whole or self._has_failed:
-            return seen.is_whole
-        until = earliest(after(DRAW_SECONDS), this_thread.deadline)
-        assert until is not None
-        for part in self._last:
-            seen.note(part)
-            if until.left() <= 0:
-                return False
-        seen.is_whole = True
-        return True
+    def rewind(self) -> None:
+        """Nobody has asked it for anything."""
 
-    def __iter__(self) -> Iterator[Any]:
-        parts, self._ahead = self._ahead, None
-        if parts is not None and self._seen is not None:
-            return self._seen.held_to(parts)
-        self._last, self._seen = iter(self._body) if parts is None else parts, Seen()
-        return self._first_iteration(self._last, self._seen)
+    def taken(self) -> int | None:
+        return None
 
-    def _first_iteration(self, parts: Iterator[Any], seen: Seen) -> Iterator[Any]:
-        while not seen.is_whole:
-            self._has_failed = True
-            part = next(parts, self)  # not by a loop over it: an iterator need not be iterable
-            self._has_failed = False
-            if part is self:
-                seen.is_whole = True
-            else:
-                seen.note(part)
-                yield part
+    def answered(self) -> None:
+        if self._upload.given:
+            _answered.remember(self._body, is_whole=self._upload.is_whole)
+
+
+def _with_body(request: PreparedRequest, body: Any) -> PreparedRequest:
+    """Return a copy of a request with another body."""
+    copy = request.copy()
+    copy.body = body
+    return copy
+
+
+def _sent_before(request: PreparedRequest) -> requests.exceptions.UnrewindableBodyError:
+    return requests.exceptions.UnrewindableBodyError(
+        "the body was sent in an earlier request, and cannot be sent again", request=request
+    )
 
 
 class _Answered(threading.local):
@@ -260,29 +220,34 @@ class _Answered(threading.local):
     """
 
     body: Callable[[], Any] = object
-    seen: Seen | None = None
-    stood: Any = None
-    left: Any = None
+    is_whole: bool = False
+    stood: int = 0
+    left: int | None = None
 
-    def remember(self, body: Any, seen: Seen | None = None, *, stood: Any = None, left: Any = None) -> None:
+    def remember(self, body: Any, *, is_whole: bool = False, stood: int = 0, left: int | None = None) -> None:
         """Remember a body, weakly where that is possible.
 
+        :param is_whole: it came to its end.
         :param stood: the position of a file before the operation; ``left`` is that after it.
         """
         try:
             self.body = weakref.ref(body)
         except TypeError:
             self.body = lambda: body
-        self.seen, self.stood, self.left = seen, stood, left
+        self.is_whole, self.stood, self.left = is_whole, stood, left
 
 
 _answered = _Answered()
 
 
-def is_bytes_like(body: Any) -> bool:
-    """True if the body is bytes, text, nothing, or a buffer: the same at every attempt."""
-    if body is None or isinstance(body, (str, bytes, bytearray)):
-        return True
+def is_held(body: Any) -> bool:
+    """Return True for what lies in memory whole: a buffer, or a list or tuple of bytes, buffers and text."""
+    if isinstance(body, (list, tuple)):
+        return all(isinstance(part, str) or _is_buffer(part) for part in body)
+    return _is_buffer(body)
+
+
+def _is_buffer(body: Any) -> bool:
     try:
         memoryview(body)
     except TypeError:
@@ -290,45 +255,47 @@ def is_bytes_like(body: Any) -> bool:
     return True
 
 
-def is_unstarted(body: Any) -> bool:
-    """Return True if the body is a generator that has not been drawn on yet."""
-    return isinstance(body, GeneratorType) and inspect.getgeneratorstate(body) == inspect.GEN_CREATED
-
-
-def is_spent(body: Any) -> bool:
-    """Return True if the body is a generator that has ended: it would be sent empty."""
-    return isinstance(body, GeneratorType) and inspect.getgeneratorstate(body) == inspect.GEN_CLOSED
-
-
-def _may_be_re_iterable(body: Any) -> bool:
-    """True if the body may give a new iterator each time. It is not asked for one: even that may use it up."""
-    return hasattr(body, "__iter__") and not (is_bytes_like(body) or hasattr(body, "read") or hasattr(body, "__next__"))
-
-
-def _position_of(body: Any) -> Any:
+def _position_of(body: Any) -> int | None:
     """Return the position of a file, or None for anything that is not a file or cannot seek back."""
-    if not hasattr(body, "read"):
+    return _or_none(_position, body) if hasattr(body, "read") else None
+
+
+def _position(body: Any) -> int | None:
+    if hasattr(body, "seekable") and not body.seekable():
         return None
+    position = body.tell()
+    return position if callable(body.seek) and isinstance(position, int) else None
+
+
+def _seek(body: Any, position: int) -> bool:
+    """Move a file; return False if it is not there then."""
+    return _or_none(_position_after, body, position) == position
+
+
+def _position_after(body: Any, *where: int) -> int:
+    body.seek(*where)
+    return int(body.tell())
+
+
+def _length_of(body: Any) -> int | None:
+    """Return the length from where a file stands, measured as for a head; None: it cannot be measured."""
+    # Text is measured by its bytes, too; requests would warn of it once more.
+    return _or_none(super_len, body.buffer if isinstance(body, io.TextIOWrapper) else body)
+
+
+def _end_of(body: Any) -> int | None:
+    """Return the position of a file's end, to which it goes; None: it cannot go there."""
+    return _or_none(_position_after, body, 0, io.SEEK_END)
+
+
+def _or_none(function: Callable[..., int | None], *arguments: Any) -> int | None:
+    """Call a function of a file, which may not be able to do what is asked; None: it is not."""
     try:
-        if hasattr(body, "seekable") and not body.seekable():
-            return None
-        position = body.tell()
-        return position if callable(body.seek) else None
-    except (AttributeError, OSError, ValueError):
+        return function(*arguments)
+    except (AttributeError, OSError, TypeError, ValueError) as error:
+        if is_interruption(error):
+            raise
         return None
-
-
-def _seek(body: Any, position: Any) -> bool:
-    try:
-        body.seek(position)
-        return bool(body.tell() == position)
-    except (OSError, ValueError):
-        return False
-
-
-def _bytes_of(part: Any) -> memoryview:
-    """Return a part of a body as bytes."""
-    return memoryview(part.encode() if isinstance(part, str) else part).cast("B")
 
 
 def has_key(headers: Mapping[str, Any]) -> bool:
@@ -389,10 +356,10 @@ class RequestFacts:
         self.request = request
         self.config = config
         self.options = options
-        self.body: Body | None = None if request.body.__class__ in SIMPLE_BODIES else Body(request)
+        self.body: Body | None = None if request.body.__class__ in SIMPLE_BODIES else body_of(request)
         """None: it needs no care."""
         self.to_send: PreparedRequest = request if self.body is None else self.body.request_to_send(request)
-        """The request for every attempt: the caller's own, or a copy with a watched body or a minted key.
+        """The request for every attempt: the caller's own, or a copy with a counted body or a minted key.
 
         A key stays off the caller's request, from which requests makes redirect hops and auth re-sends: those are
         other operations.
@@ -410,13 +377,25 @@ class RequestFacts:
             self.to_send = self.request.copy()
         self.to_send.headers.update(headers)
 
-    @property
-    def is_replayable(self) -> bool:
-        """True if the body can be sent again as it was; it is made ready for that."""
-        return self.body is None or self.body.rewind(unwritten=False)
+    def obstacle(self) -> str | None:
+        """Return why the body cannot be sent again now, in a phrase; None: it can."""
+        return None if self.body is None else self.body.obstacle()
 
-    def prepare_resend(self, *, unwritten: bool, is_cut: bool) -> ResendFacts:
-        """Rewind a body that can be replayed, and return the facts that decide if it may be sent again.
+    def rewind(self) -> None:
+        """Make the body ready, right before it is sent again; its length may have changed during a wait.
+
+        :raises RetryError: if it cannot be sent again.
+        """
+        if self.body is None:
+            return
+        obstacle = self.body.obstacle()
+        if obstacle is not None:
+            stop_reason = StopReason.BODY_NOT_REPLAYABLE
+            raise RetryError(f"{stop_reason.value}: {obstacle}", stop_reason=stop_reason)
+        self.body.rewind()
+
+    def for_resend(self, *, unwritten: bool, is_cut: bool) -> ResendFacts:
+        """Return the facts that decide if the request may be sent again.
 
         :param is_cut: the body of a response below 400 broke.
         """
@@ -432,10 +411,20 @@ class RequestFacts:
             vouched=known.resendable or None if said.idempotent is None else said.idempotent,
             unwritten=unwritten,
             strict=self.config.strict_methods,
-            replayable=self.body is None or self.body.rewind(unwritten=unwritten),
+            body=self.body,
             is_cut=is_cut,
             long_poll=known.long_poll if said.long_poll is None else said.long_poll,
         )
+
+    def answered(self, response: Response) -> None:
+        """Take note of an answer after which the same body is often sent once more, by another operation.
+
+        One that came over no connection, from a stand-in for a server, was given without the body being read, perhaps.
+        """
+        if self.body is None or response.status_code not in FOLLOWED_STATUSES:
+            return
+        if isinstance(getattr(response.raw, "_original_response", None), http.client.HTTPResponse):
+            self.body.answered()
 
     def _known(self) -> Vouched:
         """Ask the classifiers that may know the request. Not before a decision needs it, and once."""

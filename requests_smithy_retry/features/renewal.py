@@ -86,7 +86,7 @@ class Renewal(Feature):
             return False
         is_sent_there = origin_chosen(call) == scope_of(str(request.url))
         has_credentials = not KEYS.isdisjoint(str(name).lower() for name in request.headers)
-        return is_sent_there and has_credentials and call.facts.is_replayable
+        return is_sent_there and has_credentials and call.facts.obstacle() is None
 
 
 def origin_chosen(call: Call) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import threading
 from collections.abc import Iterator
 from email.utils import formatdate
@@ -15,7 +16,7 @@ import requests
 from requests_smithy_retry import SdkHeaders, StopReason, deadline_of, mount, retry_history, retry_options
 from requests_smithy_retry.testing import FakeClock, FaultServer
 from requests_smithy_retry.testing import Reply as FaultReply
-from tests.support import Chunks, ScriptedAdapter, scripted, send
+from tests.support import ScriptedAdapter, scripted, send
 
 NAME = "X-Request-Deadline"
 SLOW = {"backoff": lambda attempt, _: 2 * attempt, "deadline_header": NAME}
@@ -31,7 +32,7 @@ def test_each_attempt_tells_what_is_left(bound: str) -> None:
     options = {"operation_timeout": 10.5} if bound == "option" else {}
     adapter = scripted(503, 503, 200, **SLOW, **options)
     with retry_options(deadline=None if options else 10.5, clock=adapter.clock):
-        send(adapter, "PUT", headers={NAME: "99"}, data=Chunks(b"x"))
+        send(adapter, "PUT", headers={NAME: "99"}, data=io.BytesIO(b"x"))
     assert ["10.500", "8.500", "4.500"] == told(adapter)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import select
 import signal
 import socket
@@ -16,7 +17,7 @@ import requests
 
 from requests_smithy_retry import Outcome, RetryAction, RetryAdapter, StopReason, classifier, retry_history
 from tests.faults import FaultServer, Reply, Stall, Wire
-from tests.support import ScriptedAdapter, scripted, send, session_with
+from tests.support import ScriptedAdapter, prepare, scripted, send, session_with
 from tests.unit.wire.support import session
 
 RAISED = [Exception, RuntimeError, ValueError, TimeoutError, OSError, ConnectionResetError]
@@ -187,21 +188,23 @@ def test_an_error_of_the_system_without_any_handler_is_retried(
     assert 200 == send(adapter).status_code
 
 
-def test_an_interruption_while_a_body_is_asked_for_again_comes_out(handled: Any) -> None:
-    """An exception of the signal handler propagates; it is not taken for a fault of the body."""
-    handled(raising(Limit))
+@pytest.mark.parametrize("error", [Limit, *RAISED])
+def test_an_interruption_while_a_file_goes_back_comes_out(handled: Any, error: type[Exception]) -> None:
+    """An exception of the signal handler propagates; it is not taken for a fault of the file."""
+    handled(raising(error))
 
-    class Parts:
-        asked = 0
+    class File(io.BytesIO):
+        is_ready = False
 
-        def __iter__(self) -> Iterator[bytes]:
-            self.asked += 1
-            if self.asked > 1:
+        def seek(self, *where: int) -> int:
+            if self.is_ready:
                 interrupt()
-            return iter([b"part"])
+            return super().seek(*where)
 
-    with pytest.raises(Limit):
-        send(scripted(503, 200), "PUT", data=Parts())
+    body = File(b"part")
+    request, body.is_ready = prepare("PUT", data=body), True
+    with pytest.raises(error, match="end of time"):
+        scripted(503, 200).send(request)
 
 
 @pytest.mark.parametrize("options", [{}, {"operation_timeout": 60}], ids=str)

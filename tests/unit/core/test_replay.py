@@ -1,132 +1,83 @@
-"""The guard of a body that is iterated again, and what is judged of others (contract 5), by hand."""
+"""What is judged of bodies (contract 5), by hand."""
 
 from __future__ import annotations
 
-import itertools
+import io
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from requests_smithy_retry.core.replay import Body, BodyChanged, ReplayGuard
-from tests.support import Chunks, Rows, prepare, wire_bytes
+from requests_smithy_retry.core.replay import body_of
+from tests.support import Chunks, prepare
 
 
-@pytest.mark.parametrize(
-    ("begun", "drawn_on", "unwritten", "ready"),
-    [
-        (False, False, False, True),  # untouched: it is whole even if the head was written
-        (False, True, False, False),
-        (False, True, True, False),  # whatever the connection says
-        (True, False, True, True),  # begun beforehand: only the connection knows
-        (True, False, False, False),
-    ],
-)
-def test_when_a_generator_can_be_sent_again(begun, drawn_on, unwritten, ready):
-    """While nobody has drawn on it; of one that was begun before the first attempt, the connection tells."""
-    request = prepare("POST", data=(part for part in [b"0", b"1", b"2"]))
-    if begun:
-        next(request.body)
-    body = Body(request)
-    if drawn_on:
-        next(request.body)
-    assert ready == body.rewind(unwritten=unwritten)
-
-
-@pytest.mark.parametrize("body", [SimpleNamespace(read=bytes, tell=int, seek=None), object()], ids=["no seek", "other"])
-def test_what_is_nothing_known_is_sent_as_it_is_and_once(body):
-    """An unknown object is handed to requests as it is; it is sent again only where no byte was written."""
+def judged(body: Any) -> tuple[Any, Any]:
+    """What is judged of a body that requests has not looked at, and the request to send."""
     request = prepare("PUT", data=b"-")
     request.body = body
-    judged = Body(request)
-    assert judged.request_to_send(request) is request
-    assert [False, True] == [judged.rewind(unwritten=unwritten) for unwritten in (False, True)]
+    known = body_of(request)
+    assert known is not None
+    return known, known.request_to_send(request)
 
 
-@pytest.mark.parametrize("rows", [[b"row %d;" % number for number in range(12)], [b"same row;"] * 12], ids=repr)
-@pytest.mark.parametrize("drawn", range(1, 13))
-def test_only_a_body_that_begins_anew_is_replayed_wherever_it_was_broken_off(rows, drawn):
-    """The rest of the first iteration is drawn only for its hash; that of a shared source is never sent as the body."""
-    shared, anew = ReplayGuard(Rows(*rows)), ReplayGuard(Chunks(*rows))
-    for guard in (shared, anew):
-        assert rows[:drawn] == list(itertools.islice(guard, drawn))
-    assert not shared.rewind()
-    for _ in range(2):
-        assert anew.rewind()
-        assert b"".join(rows) == wire_bytes(anew)
+@pytest.mark.parametrize("make", [lambda: (part for part in [b"-"]), lambda: iter([b"-"]), lambda: Chunks(b"-")])
+def test_an_iterable_can_be_sent_again_until_it_is_drawn_on(make):
+    """To ask it for an iterator is nothing yet; a head that was written does not count either."""
+    known, request = judged(make())
+    parts = iter(request.body)
+    assert known.obstacle() is None
+    assert b"-" == next(parts)
+    assert "some of it was read" == known.obstacle()
 
 
-class Second(Chunks):
-    """Gives something else the second time."""
+def test_a_stream_can_be_sent_again_until_it_is_read():
+    """What cannot go back is whole as long as nobody has read from it."""
+    known, request = judged(SimpleNamespace(read=io.BytesIO(b"-").read, tell=int, seek=None))
+    assert known.obstacle() is None
+    assert known.rewind() is None
+    assert b"-" == request.body.read(1)
+    assert "some of it was read" == known.obstacle()
 
-    def __init__(self, first, second) -> None:
-        self.given = [first, second]
 
-    def __iter__(self):
-        return iter(self.given.pop(0))
+@pytest.mark.parametrize("body", [object(), 5])
+def test_what_is_no_body_is_sent_as_it_is_and_once(body):
+    """An unknown object is handed to requests as it is; nothing is known of what became of it."""
+    known, request = judged(body)
+    assert request.body is body
+    assert "some of it was read" == known.obstacle()
 
 
 @pytest.mark.parametrize(
-    ("second", "reached"),
-    [
-        ([b"aa", b"bx"], [b"aa"]),
-        ([b"aa", b"bb", b"b"], [b"aa", b"bb"]),
-        ([b"aa", b"b"], [b"aa", b"b"]),
-        ([b"a", b"abb", b""], None),
-        ([b"aab", b"b"], None),
-        ([b"aabb"], None),
-        (["aa", memoryview(b"bb")], None),
-    ],
-    ids=[f"second-{number}" for number in range(7)],
+    ("body", "is_known"), [(b"", False), ("", False), (type("Text", (str,), {})(), False), (bytearray(b"-"), True)]
 )
-def test_a_replay_ends_like_the_first_iteration_or_not_at_all(second, reached):
-    """The last part is held back until all of it is known to be right. How it is parted does not matter."""
-    guard = ReplayGuard(Second([b"aa", b"bb"], second))
-    wire_bytes(guard)
-    assert guard.rewind()
-    sent = []
-    try:
-        sent.extend(guard)
-    except BodyChanged:
-        assert reached == sent
-    else:
-        assert (None, second) == (reached, sent)
+def test_what_never_changes_needs_no_care(body, is_known):
+    """Bytes and text, of classes of their own too, are as they were."""
+    request = prepare("PUT", data=b"-")
+    request.body = body
+    assert is_known is (body_of(request) is not None)
 
 
-def test_a_body_that_failed_is_not_replayed():
-    """After an exception of the body, the guard cannot know what would have followed."""
-
-    class Failing(Chunks):
-        def __iter__(self):
-            yield b"a"
-            raise OSError("the disk")
-
-    guard = ReplayGuard(Failing())
-    with pytest.raises(OSError, match="the disk"):
-        list(guard)
-    assert not guard.rewind()
+@pytest.mark.parametrize(
+    ("body", "sent_as_it_is"),
+    [(bytearray(b"-"), True), (memoryview(b"-"), True), (bytearray(b"--"), False), ([b"-"], False)],
+)
+def test_a_buffer_of_the_declared_length_is_sent_as_it_is(body, sent_as_it_is):
+    """Only one of another length has to be cut; a list may grow while it is sent."""
+    known, request = judged(body)
+    assert sent_as_it_is is (request.body is body)
+    assert known.taken() is None
 
 
-def test_a_body_without_an_end_is_not_drawn_for_ever(monkeypatch):
-    """The guard stops drawing on an endless body after a second, because the rest will not be sent."""
-    monkeypatch.setattr("requests_smithy_retry.core.replay.DRAW_SECONDS", 0)
-
-    class Endless(Chunks):
-        def __iter__(self):
-            while True:
-                yield b"a"
-
-    guard = ReplayGuard(Endless())
-    next(iter(guard))
-    assert not guard.rewind()
+def test_of_a_file_that_was_closed_nothing_is_known():
+    """It cannot go back, and how much of it was read is not known any more."""
+    body = io.BytesIO(b"-")
+    known, _ = judged(body)
+    body.close()
+    assert ("it cannot go back to where it began", None) == (known.obstacle(), known.taken())
 
 
-def test_of_a_body_that_was_not_iterated_nothing_is_known():
-    """It can be sent, but not after an answer that may have been given to it."""
-    guard = ReplayGuard(Chunks(b"a"))
-    assert (True, None, False) == (guard.rewind(), guard.seen_to_the_end(), guard.begin_after(None))
-
-
-def test_what_is_no_part_of_a_body_is_refused_as_requests_refuses_it():
-    """A part that is not bytes or text raises TypeError, as in requests."""
-    with pytest.raises(TypeError):
-        list(ReplayGuard(Chunks(5)))
+def test_a_list_of_other_things_is_one_shot():
+    """What is in it may be used up with the first attempt."""
+    known, _ = judged([iter([b"-"])])
+    assert "OneShotBody" == type(known).__name__

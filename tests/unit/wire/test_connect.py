@@ -105,7 +105,7 @@ def test_a_connection_that_a_body_makes_does_not_make_its_request_unwritten(
             made.post(server.url, data=AsksASideService(ask, again=again)())
         history = retry_history(caught.value)
         assert history is not None
-        assert StopReason.NOT_RESENDABLE is history.stop_reason or not again
+        assert StopReason.BODY_NOT_REPLAYABLE is history.stop_reason
         assert [b"partpart"] == [request.body for request in server.requests[before:]]
 
 

@@ -1,8 +1,10 @@
-"""Sending within the attempt's deadline, below a connection (contract 8.1)."""
+"""A body on its way: within the attempt's deadline (contract 8.1), and of the declared length (contract 5)."""
 
 from __future__ import annotations
 
 import contextlib
+import copy
+import io
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from requests_smithy_retry.features.addresses import AddressMemory
 from requests_smithy_retry.testing import FakeClock, FaultServer, ResetAfterRequest, refusing_port
 from requests_smithy_retry.wire.connect import PIECE, Connect
 from requests_smithy_retry.wire.state import this_thread
+from requests_smithy_retry.wire.upload import BodyChanged, FileReader, Parts, Reader, declared_length, size_in_memory
 
 from .support import session
 
@@ -148,3 +151,112 @@ def test_an_interrupted_connection_within_an_upload_is_not_taken_for_its_own() -
         with pytest.raises(requests.ConnectionError) as caught:
             outer.put(server.url, data=Pages(lambda: other.get("http://127.0.0.1:1/")))
     assert retry_history(caught.value).stop_reason is StopReason.BODY_NOT_REPLAYABLE
+
+
+@pytest.mark.parametrize(
+    ("value", "length"),
+    [
+        ("10", 10),
+        (b"10", 10),
+        (10, 10),
+        (" 10 ", 10),
+        ("0", 0),
+        (None, None),
+        ("", None),
+        ("ten", None),
+        ("-1", None),
+        ("1_0", None),
+        ("\u0661", None),
+        (b"\xb2", None),
+    ],
+)
+def test_the_length_that_a_head_declares(value: Any, length: int | None) -> None:
+    """Digits count, as text, bytes or a number; anything else declares nothing."""
+    assert length == declared_length({} if value is None else {"Content-Length": value})
+
+
+@pytest.mark.parametrize(
+    ("body", "size"),
+    [
+        (bytearray(b"123"), 3),
+        (memoryview(b"1234").cast("H"), 4),
+        ([b"1", "\xe4", bytearray(b"3"), memoryview(b"45").cast("H")], 6),
+        (("1", b""), 1),
+        ([], 0),
+    ],
+)
+def test_the_size_of_what_lies_in_memory(body: Any, size: int) -> None:
+    """Bytes count, not items or characters."""
+    assert size == size_in_memory(body)
+
+
+PARTS = ["1", b"23", bytearray(b"4"), memoryview(b"56").cast("H"), b"", None]
+
+
+@pytest.mark.parametrize(
+    ("length", "sent"),
+    [
+        (None, "123456"),
+        (6, "123456"),
+        (5, "12345"),
+        (3, "123"),
+        (2, "12"),
+        (0, ""),
+        (7, BodyChanged),
+    ],
+)
+def test_the_parts_of_an_iterable_up_to_its_length(length: int | None, sent: Any) -> None:
+    """Each time that it is iterated over; the part that is too long is cut."""
+    upload = Parts(PARTS, length)
+    for _ in range(2):
+        if sent is BodyChanged:
+            with pytest.raises(BodyChanged, match="after 6 of the 7 bytes"):
+                list(upload)
+        else:
+            assert sent == b"".join(bytes(part) for part in upload if part).decode()
+        assert (upload.given, upload.is_whole) == (min(6, 6 if length is None else length), sent is not BodyChanged)
+
+
+def test_an_iterable_that_was_sent_before_has_to_give_something() -> None:
+    """What an earlier request used up is not sent empty."""
+    upload = Parts([], None)
+    assert [] == list(upload)
+    upload.is_again = True
+    with pytest.raises(BodyChanged, match="earlier request"):
+        list(upload)
+
+
+@pytest.mark.parametrize("size", [None, -1])
+@pytest.mark.parametrize(("length", "sent"), [(None, b"12345"), (5, b"12345"), (3, b"123")])
+def test_all_of_a_file_at_once(size: int | None, length: int | None, sent: bytes) -> None:
+    """Who asks for all gets what is declared."""
+    assert sent == Reader(io.BytesIO(b"12345"), length).read(size)
+
+
+def test_a_file_is_read_no_further_than_its_length() -> None:
+    """It stands there then, however much it is asked for, and is iterated over likewise."""
+    body = io.BytesIO(b"12345")
+    upload = FileReader(body, 3, 0)
+    assert (b"", b"12", b"3", b"", 3) == (upload.read(0), upload.read(2), upload.read(2), upload.read(2), body.tell())
+    assert upload.is_whole
+    assert 0 == upload.seek(0)
+    assert not upload.is_whole
+    assert [b"123"] == list(upload)
+
+
+def test_what_a_stream_that_is_not_ready_gives_is_its_end() -> None:
+    """None of a non-blocking stream ends an upload in urllib3, too; where more is declared, it is an error."""
+
+    class NotReady(io.BytesIO):
+        def read(self, size: int | None = -1) -> Any:
+            return None
+
+    assert b"" == Reader(NotReady(), None).read(1)
+    with pytest.raises(BodyChanged, match="after 0 of the 1 bytes"):
+        Reader(NotReady(), 1).read(1)
+
+
+def test_a_copy_of_a_watched_body_is_made_by_the_usual_way() -> None:
+    """Who copies a request deeply copies its body, as without us."""
+    upload = copy.deepcopy(Reader(io.BytesIO(b"123"), 2))
+    assert b"12" == upload.read()

@@ -1,0 +1,144 @@
+"""A body on its way to a connection (contract 5): never more bytes than its head declares, and an error if it is short.
+
+More bytes than declared would be the server's next request on the connection; fewer would keep it waiting. The error
+comes up in the midst of an upload, so the connection is closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import urllib3
+
+BLOCK = 16_384
+"""The bytes of one read, where all of a file is asked for at once."""
+
+TEXT_CODING = "utf-8" if hasattr(urllib3, "BaseHTTPResponse") else "iso-8859-1"
+"""The coding in which this urllib3 sends what it reads from a file in text mode whose length is declared."""
+
+
+class BodyChanged(RuntimeError):
+    """A body is not as long as its head says, or gives nothing any more; the attempt was broken off before its end."""
+
+
+def declared_length(headers: Mapping[str, Any]) -> int | None:
+    """Return the length that a request's head declares; None: it declares none, or what is no number."""
+    value = headers.get("Content-Length")
+    if isinstance(value, bytes):
+        value = value.decode("latin-1")
+    text = str(value).strip()
+    return int(text) if text.isascii() and text.isdigit() else None
+
+
+class Upload:
+    """A body that counts what it gives, and gives at most the bytes that are declared; it has the body's attributes.
+
+    :param body: the caller's.
+    :param length: the declared length; None: none is declared, and all of it is given.
+    """
+
+    def __init__(self, body: Any, length: int | None) -> None:
+        self._body = body
+        self.length = length
+        self.given: int | None = None
+        """The bytes that it gave so far; None: nobody has asked it for any."""
+        self.is_whole: bool = False
+        """It came to its end."""
+        self.has_more: bool = False
+        """It has more than is declared."""
+        self.is_again: bool = False
+        """An earlier request sent it; if it gives nothing now, it is used up."""
+
+    def _parts(self) -> Iterator[Any]:
+        """Iterate over the body, up to the first part of which not all is declared."""
+        self.given, self.is_whole, self.has_more = 0, False, False
+        for part in self._body:
+            yield self._counted(part) if part else part  # urllib3 skips what is empty
+            if self.has_more:
+                break
+        self._end()
+
+    def _counted(self, part: Any) -> Any:
+        """Return as much of a part as is declared; bytes and buffers as they are where all of it is."""
+        if isinstance(part, str):
+            part = part.encode()
+        size, given = _size(part), self.given or 0
+        if self.length is not None and given + size > self.length:
+            size, self.has_more = self.length - given, True
+            part = bytes(memoryview(part).cast("B")[:size])
+        self.given = given + size
+        return part
+
+    def _end(self) -> None:
+        """Take note that the body has no more.
+
+        :raises BodyChanged: if that is less than declared.
+        """
+        given = self.given = self.given or 0
+        if self.length is not None and given < self.length:
+            raise BodyChanged(f"the body ended after {given} of the {self.length} bytes that its head declares")
+        self.is_whole = True
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._body, name)
+
+
+class Parts(Upload):
+    """An iterable body. It is asked for an iterator when its first part is needed."""
+
+    def __iter__(self) -> Iterator[Any]:
+        yield from self._parts()
+        if self.is_again and self.given == 0:
+            raise BodyChanged("the body was sent in an earlier request, and gives nothing more")
+
+
+class Reader(Upload):
+    """A body with ``read``. It is read as often as without this."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Return the next bytes, at most ``size``; all that is left if that is negative or None."""
+        if size is None or size < 0:
+            return b"".join(iter(lambda: self.read(BLOCK), b""))
+        left = size if self.length is None else self.length - (self.given or 0)
+        part: Any = self._body.read(min(size, left)) or b""
+        if isinstance(part, str):
+            part = part.encode("utf-8" if self.length is None else TEXT_CODING)
+        part = self._counted(part)
+        if size and not part:
+            self._end()
+        return part  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator[Any]:
+        """Give its parts: urllib3 1.26 iterates over a file whose length is not declared."""
+        return self._parts()
+
+
+class FileReader(Reader):
+    """A file, which can go back.
+
+    :param start: the position from which it is sent.
+    """
+
+    def __init__(self, body: Any, length: int | None, start: int) -> None:
+        super().__init__(body, length)
+        self._start = start
+
+    def seek(self, *where: Any) -> Any:
+        """Move the file: who signs a body reads it before it is sent, and goes back."""
+        position = self._body.seek(*where)
+        self.given = max(0, self._body.tell() - self._start)
+        self.is_whole = self.has_more = False
+        return position
+
+
+def _size(part: Any) -> int:
+    return len(part) if isinstance(part, (bytes, bytearray)) else memoryview(part).nbytes
+
+
+def size_in_memory(body: Any) -> int:
+    """Return the bytes of a buffer, or of a list or tuple of bytes and text."""
+    parts = body if isinstance(body, (list, tuple)) else (body,)
+    return sum(_size(part.encode() if isinstance(part, str) else part) for part in parts)
