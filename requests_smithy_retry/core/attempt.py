@@ -143,15 +143,10 @@ class AttemptFailed(Exception):
         :raises RetryError: if no attempt may follow.
         """
         most, number = self.options.max_attempts, self.outcome.attempt
-        if most is not None and not self.outcome.has_progressed and number - self.free >= most:
+        if most is not None and not self.outcome.has_progressed and number >= most:
             raise RetryError(f"{number} of {most} attempts were made", stop_reason=StopReason.MAX_ATTEMPTS)
         if not leaves_time(self.clock.now() + delay, self.deadline):
             raise too_late(delay, source)
-
-    @property
-    def free(self) -> int:
-        """The attempts of the call that count against no cap, because a body came further by then."""
-        return 0 if self._call is None else self._call.free
 
     def wait_in(self, place: Place, what: str) -> Any:
         """Wait in a place by the clock of the call, and return its answer.
@@ -172,7 +167,7 @@ class AttemptFailed(Exception):
     @cached_property
     def _own(self) -> Any:
         """The exception that the attempt raised, where that says of itself what it is."""
-        error = self.outcome.error
+        error: object = self.outcome.error
         return error if isinstance(error, ErrorRetryInfo) else None
 
     @property

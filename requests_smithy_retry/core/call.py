@@ -52,6 +52,32 @@ class Call:
     :param receives: goes on with a body that broke off, by a response of which nothing was read.
     """
 
+    number: int = 0
+    """Of the attempt under way, or of the last one; 0: none was made."""
+    token: Any = None
+    """That of the last attempt, or of the next one; None: the strategy refused the first one."""
+    scope: Scope | None = None
+    before: Before = AT_ONCE
+    """The waits before the attempt."""
+    started: float = 0.0
+    is_sent: bool = False
+    """The attempt under way was sent, or is about to be."""
+    response: Response | None = None
+    """The response of the attempt under way."""
+    held: Held | None = None
+    """What the last attempt got, once that is looked at."""
+    last: Outcome | None = None
+    """What came of it."""
+    failed: AttemptFailed | None = None
+    """It, while a strategy decides about it."""
+    is_waiting: bool = False
+    """The strategy waits, and the last attempt is in the record already."""
+    is_unsent: bool = False
+    """The token of a retry that was not sent yet: what it cost comes back if it is not."""
+    brought: int | None = None
+    """The bytes that a body had brought when it broke off; None: this goes on with none."""
+    _noted: Outcome | None = None
+
     def __init__(
         self,
         adapter: RetryAdapter,
@@ -81,36 +107,9 @@ class Call:
             self.observed = ObservedOperation(adapter, request, options)
         self.facts = RequestFacts(request, config, options, self.policy)
         self.scope_name: str = adapter.name_of_scope(request)
-        self.token: Any = None
-        """That of the last attempt, or of the next one; None: the strategy refused the first one."""
-        self.scope: Scope | None = None
         self.began: float = adapter.clock.now()
         self.sent: PreparedRequest = self.facts.to_send
         """The request of the last attempt, which listeners may have changed."""
-        self.number = 0
-        """Of the attempt under way, or of the last one; 0: none was made."""
-        self.free = 0
-        """The attempts that count against no cap, because a body came further by then."""
-        self.before = AT_ONCE
-        """The waits before the attempt."""
-        self.started = 0.0
-        self.is_sent = False
-        """The attempt under way was sent, or is about to be."""
-        self.response: Response | None = None
-        """The response of the attempt under way."""
-        self.held: Held | None = None
-        """What the last attempt got, once that is looked at."""
-        self.last: Outcome | None = None
-        """What came of it."""
-        self._noted: Outcome | None = None
-        self.failed: AttemptFailed | None = None
-        """It, while a strategy decides about it."""
-        self.is_waiting = False
-        """The strategy waits, and the last attempt is in the record already."""
-        self.is_unsent = False
-        """The token of a retry that was not sent yet: what it cost comes back if it is not."""
-        self.brought: int | None = None
-        """The bytes that a body had brought when it broke off; None: this goes on with none."""
         self.tried: set[tuple[str, str]] = set()
         """The addresses at which it failed, each with its origin; a retry prefers others (contract 14.5)."""
         self.data: dict[str, Any] = {}

@@ -48,6 +48,7 @@ def run(call: Call, attempt: Outcome | None = None) -> Response:
 
 def operate(call: Call, attempt: Outcome | None) -> Response:
     """Make attempts, and ask the strategy after each that failed."""
+    failed: AttemptFailed | None = None
     first_refusal = begin(call)
     try:
         while True:

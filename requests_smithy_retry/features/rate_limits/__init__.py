@@ -15,7 +15,7 @@ from ...core.port import Feature
 from ...core.server_hints import AMZ_HEADER, HINTS, Hint, names_in, read_hint
 from ...observing.log import log_gate
 from ...urls import user_of
-from .announced import DIALECTS, RateLimitDialect, announced_in, limit_hint
+from .announced import DIALECTS, Announced, RateLimitDialect, announced_in, limit_hint
 from .limits import LAG, ROUNDING, SPREAD, Caller, Limits, Pass, Turn, spread
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ...config.retry_config import RetryConfig
     from ...core.call import Call
     from ...core.port import Send
-    from ...core.scope import Scope
 
 NAME = "rate limits"
 WHO, TRIES_SHORTER = f"{NAME}: who", f"{NAME}: tries the shorter wait"
@@ -62,10 +61,6 @@ class Announcements(Feature):
 class RateLimits(Announcements):
     """The seams: a limit is heard of in the head of each response, and counted down by the requests under way."""
 
-    def __init__(self, config: RetryConfig, clock: Clock) -> None:
-        super().__init__(config, clock)
-        self.spreads: bool = config.jitter != Jitter.NONE.value
-
     def around(self, send: Send, call: Call) -> Response:
         """Wait for the limits of the call's user, count the request, and hear what its answer announces."""
         assert call.scope is not None
@@ -92,7 +87,7 @@ class RateLimits(Announcements):
     def _wait(self, call: Call, limits: Limits) -> Pass:
         """Wait for room, unless that would take too long, or the server has asked for a shorter wait, which is over."""
         waited, began = call.before.delay, call.began
-        longest, until = call.config.max_retry_after, inf if call.deadline is None else call.deadline
+        longest, until = call.policy.config.max_retry_after, inf if call.deadline is None else call.deadline
         given = call.policy.patience_given if call.options.patience is None else call.options.patience
         if given is not None:
             longest, until = min(longest, given), min(until, began + 2 * given)
@@ -114,7 +109,7 @@ class RateLimits(Announcements):
         asked = call.data.pop(ASKED, inf)
         if not limits.spreads or passed.waited > LAG or waited < asked:
             return 0.0
-        own, most = call.options.max_wait, call.config.max_retry_after
+        own, most = call.options.max_wait, call.policy.config.max_retry_after
         most_wait = call.config.max_wait if own is None else own
         rooms = most - waited, (until - passed.sent) * SPREAD, inf if most_wait is None else most_wait - waited
         return min(spread(waited, is_alone=len(limits.asked) == 1), *rooms)
@@ -122,11 +117,11 @@ class RateLimits(Announcements):
     def _hear(self, call: Call, response: Response, limits: Limits | None, passed: Pass | None) -> None:
         """Hear what a response announces."""
         assert call.scope is not None
-        told = ()
+        told: Collection[Announced] = ()
         if not self.hears.isdisjoint(names_in(response.headers)):
             told = announced_in(response.headers, wall=self.clock.wall(), dialects=self.dialects)
         if limits is None and (told or NAME in call.scope.parts):
-            users, user = self.users(call.scope), user_of(call.request.headers)
+            users, user = self.users(call), user_of(call.request.headers)
             limits = users.made(user) if told else users.known.get(user)
         if limits is not None:
             limits.answered(passed, told, response.status_code, self.clock.now(), path_of(call.sent))
@@ -139,20 +134,21 @@ class RateLimits(Announcements):
         said = read_hint(outcome.response.headers, wall=outcome.wall)
         reset = self.hint(outcome) if is_refused else None
         hints: list[Hint] = list(filter(None, (said, reset)))
-        if not hints or hints[0].source == AMZ_HEADER or hints[0].seconds > call.config.max_retry_after:
+        if not hints or hints[0].source == AMZ_HEADER or hints[0].seconds > call.policy.config.max_retry_after:
             return
         who = call.data.setdefault(WHO, Caller())
-        assert call.scope is not None
-        limits = self.users(call.scope).made(user_of(call.request.headers))
+        limits = self.users(call).made(user_of(call.request.headers))
         limits.asked.add(who)
         call.data[ASKED] = asked = hints[0].seconds
         if said is not None and is_refused:
             call.data[TRIES_SHORTER] = outcome.attempt == 1 and asked + ROUNDING < hints[-1].seconds
             limits.refused(who, asked, outcome.ended)
 
-    def users(self, scope: Scope) -> Users:
-        """Return the users of a scope."""
-        return scope.part(NAME, partial(Users, spreads=self.spreads))
+    def users(self, call: Call) -> Users:
+        """Return the users of the call's scope."""
+        assert call.scope is not None
+        spreads = call.policy.config.jitter != Jitter.NONE.value
+        return call.scope.part(NAME, partial(Users, spreads=spreads))
 
 
 class UsedUpLimitClassifier:

@@ -9,10 +9,15 @@ from requests import Response
 from ...clock import Clock
 from ...config.retry_config import RetryConfig
 from ...core.port import Feature
+from ...core.server_hints import names_in
 
 if TYPE_CHECKING:
     from ...core.call import Call
     from ...core.port import Send
+
+
+VALIDATORS = frozenset({"etag", "last-modified"})
+"""The fields by which a body may be continued."""
 
 
 class Resume(Feature):
@@ -22,8 +27,8 @@ class Resume(Feature):
         """Have a body watched, if there is reason to. What brings the rest of one is received as such."""
         response = send(call)
         if response.status_code < 400 and call.receives is None:
-            headers, hears = response.headers, call.observed is not None and call.observed.heard is not None
-            if hears or "etag" in headers or "last-modified" in headers:
+            is_heard = call.observed is not None and call.observed.heard is not None
+            if is_heard or not VALIDATORS.isdisjoint(names_in(response.headers)):
                 from .mending import watch_body  # many programs get no body that could be continued
 
                 watch_body(call, response)

@@ -16,6 +16,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
 from ...checks import most_attempts
+from ...clock import Clock
 from ...config.options import UNSET
 from ...config.retry_config import ADAPTER_OPTIONS, RetryConfig
 from ...core.line import UNLIMITED
@@ -110,6 +111,8 @@ class MaxRetries(HTTPAdapter):
     """The part of the adapter."""
 
     _strategy: Any
+    clock: Clock
+    retry_config: RetryConfig
     _given: bool
     _use: Callable[[Any], None]
     _make_plan: Callable[[], None]
@@ -258,7 +261,7 @@ class MaxRetries(HTTPAdapter):
         # unittest.mock deletes it after a patch: this restores the policy from before the assignment.
         if "_original" in self.__dict__:
             strategy, config, shown, self._is_shared = self.__dict__.pop("_original")
-            self.retry_config: RetryConfig = config
+            self.retry_config = config
             self._use(strategy)
             self._show(shown)
 
