@@ -10,6 +10,7 @@ from requests import PreparedRequest, Response, Session
 from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
+from .checks import Unshown
 from .clock import SYSTEM_CLOCK, Clock
 from .config.options import UNSET, signature_with
 from .config.retry_config import ADAPTER_OPTIONS, CLASSIFIER_OPTIONS, OPTIONS, RetryConfig, RetryOptions, unknown_option
@@ -26,7 +27,7 @@ from .features.table import features_of, found, listeners_of, opener, strategy_f
 from .forksafe import forgets_with_all
 from .observing.events import Listeners
 from .observing.summary import Counters
-from .urls import ORIGIN, scope_of
+from .urls import ORIGIN, scope_name, scope_of
 from .wire.connect import Opener
 from .wire.pool_keys import PoolKeys
 from .wire.pools import use_our_pools
@@ -193,7 +194,8 @@ class RetryAdapter(AdapterBase):
         proxies: Any = None,
     ) -> Response:
         """Send a request, as often as the strategy allows; the arguments are those of ``HTTPAdapter.send``."""
-        how = {"verify": verify, "cert": cert, "proxies": proxies}
+        how = Unshown(verify=verify, cert=cert, proxies=proxies)
+        del proxies  # an error's traceback shows the locals of this frame, and the URLs of proxies have passwords
         options = current_options.get()
         if not self.plan.config.enabled or options.enabled is False:
             return self._send_once(request, stream, timeout, how)
@@ -243,13 +245,14 @@ class RetryAdapter(AdapterBase):
         """Return :meth:`scope_of` a request, remembered by the beginning of its URL where scopes are origins."""
         if self.retry_config.scope is not None or type(self).scope_of is not RetryAdapter.scope_of:
             return self.scope_of(request)
-        origin = ORIGIN(request.url)[0]  # type: ignore[arg-type, index]
-        name = self._scope_names.get(origin)
+        name = self._scope_names.get(ORIGIN(request.url)[0])  # type: ignore[arg-type, index]
         if name is None:
             name = self.scope_of(request)
             if len(self._scope_names) >= MOST_SCOPES:
                 self._scope_names.clear()
-            self._scope_names[origin] = name
+            origin = ORIGIN(request.url)[0]  # type: ignore[arg-type, index]
+            if "@" not in origin:  # a user's name and password are not kept
+                self._scope_names[origin] = name
         return name
 
     def scope_of(self, request: PreparedRequest) -> str:
@@ -262,7 +265,7 @@ class RetryAdapter(AdapterBase):
         scope = self.retry_config.scope(request)
         if not isinstance(scope, str):
             raise RetryConfigError("scope", scope, "the function's result", "a string is allowed")
-        return scope
+        return scope_name(scope)
 
     @property
     def strategy(self) -> RetryStrategy:

@@ -29,6 +29,13 @@ def safe_repr(value: object) -> str:
         return f"<{type(value).__name__} that cannot be shown>"
 
 
+class Unshown(dict[str, Any]):
+    """A dict whose repr has its names alone: tools show the locals of a traceback, and the values have secrets."""
+
+    def __repr__(self) -> str:
+        return f"<{', '.join(self)}>"
+
+
 def check_amount(amount: float, name: str = "amount") -> None:
     """Refuse an amount that a bucket can neither take (-1 would overfill it) nor give (nan would spoil it for good)."""
     if not is_finite(amount) or amount < 0:

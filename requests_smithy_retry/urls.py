@@ -71,6 +71,24 @@ def without_secrets(scope: str) -> str:
     return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
 
 
+class ScopeName(str):
+    """A scope whose text has secrets: it tells scopes apart, and its repr shows none."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return repr(without_secrets(str(self)))
+
+
+def scope_name(scope: str) -> str:
+    """Return a scope that may be in any repr.
+
+    >>> scope_name("https://user:secret@api.example.com/v1?key=secret"), scope_name("who?")
+    ('https://api.example.com/v1', 'who?')
+    """
+    return scope if without_secrets(scope) == scope else ScopeName(scope)
+
+
 def display_scope(scope: str) -> str:
     """Return a scope without its scheme's default port and without secrets.
 

@@ -263,7 +263,7 @@ def raise_alone(call: Call, error: Exception) -> Response:
         raise error
     finally:
         error.__context__ = context
-        del error  # its traceback refers to this frame
+        del error, context  # its traceback refers to this frame, and their texts have URLs
 
 
 def end_wait(call: Call, ended: WaitEnded) -> Response:

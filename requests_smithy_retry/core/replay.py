@@ -323,10 +323,10 @@ def key_for(request: PreparedRequest, option: bool | Callable[..., str]) -> str 
     assert callable(option)
     key: object = option(request) if _takes_request(option) else option()
     if not isinstance(key, str) or not key.isascii() or not key.isprintable() or key.strip(' "') == "":
-        # The value is not shown: no header value goes into a message.
-        raise RetryConfigError(
-            "idempotency_key", type(key), "the function's result", "a text of printable ASCII, not blank, is allowed"
-        )
+        # The value is not shown: no header value goes into a message, or stays in a local of the error's traceback.
+        kind, allowed = type(key), "a text of printable ASCII, not blank, is allowed"
+        del key
+        raise RetryConfigError("idempotency_key", kind, "the function's result", allowed)
     return key
 
 

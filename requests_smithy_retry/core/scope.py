@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ..clock import SYSTEM_CLOCK, Clock
 from ..forksafe import forgets_with_all, renew_lock_after_fork
-from ..urls import without_secrets
+from ..urls import scope_name, without_secrets
 from .line import Bounds
 from .payoff import PayoffQuota, PayoffTokenBucket
 from .quota import NO_QUOTA, Quota
@@ -101,6 +101,7 @@ class Scopes:
             if scope is None:
                 if len(self._scopes) >= self._limit:
                     self._evict_one()
+                name = None if name is None else scope_name(name)
                 scope = Scope(name, self._make(name, self._clock.now()))
             self._scopes[name] = scope  # the dict's order is the order of use
             return scope

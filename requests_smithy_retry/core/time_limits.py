@@ -24,6 +24,8 @@ SLACK = 0.005
 """A timeout this close before the deadline, in seconds, was the deadline's: a socket may wake a little early."""
 
 
+BUGS = (AssertionError, AttributeError, ImportError, LookupError, NameError, NotImplementedError, TypeError)
+"""What no bytes of a server raise: a fault of a program, of this library, or of a release that renamed something."""
 CHALLENGES = frozenset({401, 407})
 """Statuses that an authentication answers by sending again."""
 
@@ -113,8 +115,9 @@ class TimeLimits:
 def as_body_failure(error: Exception, request: PreparedRequest) -> Exception:
     """Return a failure to read a body as a requests exception (contract 13): no input raises anything else.
 
-    A foreign one did not come from the input. It is handed on, like Ctrl-C.
+    A foreign one did not come from the input, and neither did a bug. It is handed on, like Ctrl-C.
     """
-    if isinstance(error, requests.exceptions.RequestException) or is_foreign(error) or is_interruption(error):
+    is_not_of_the_input = isinstance(error, BUGS) or is_foreign(error) or is_interruption(error)
+    if isinstance(error, requests.exceptions.RequestException) or is_not_of_the_input:
         return error
     return requests.exceptions.ChunkedEncodingError(error, request=request)

@@ -112,8 +112,10 @@ def _checked(headers: Any) -> Headers | None:
     is_mapping = isinstance(headers, Mapping)
     if is_mapping and all(isinstance(part, (str, bytes)) for item in headers.items() for part in item):
         return dict(headers)
+    kind = type(headers)
+    del headers  # the error's traceback shows the locals of this frame
     allowed = "a mapping of headers (name to value) or None is allowed"
-    raise RetryConfigError("on_unauthorized", type(headers), "the function's result", allowed)
+    raise RetryConfigError("on_unauthorized", kind, "the function's result", allowed)
 
 
 def feature(config: RetryConfig, clock: Clock) -> Renewal:

@@ -122,20 +122,31 @@ class Connect:
     def send(self, data: Any) -> None:
         # The first step of an attempt over a kept connection is a head: the socket's buffer is empty, and the socket
         # was just given the time that is left.
-        if this_thread.deadline is None or this_thread.connecting is None:
-            self._plain_send(self._connection(), data)
-        else:
-            self._send_in_time(self._connection(), data)
+        try:
+            if this_thread.deadline is None or this_thread.connecting is None:
+                self._plain_send(self._connection(), data)
+            else:
+                self._send_in_time(self._connection(), data)
+        finally:
+            del data  # an error's traceback shows the locals of this frame
         this_thread.connecting, this_thread.peer = False, self.peer  # also over a connection that was kept alive
 
     def _send_in_time(self, connection: Any, data: Any) -> None:
-        if connection.sock is None and connection.auto_open:
-            connection.connect()
-        sock = connection.sock
-        if sock is None or not isinstance(data, (bytes, bytearray)):
-            self._plain_send(connection, data)
-            return
-        usual = this_thread.bound(sock)
+        try:
+            if connection.sock is None and connection.auto_open:
+                connection.connect()
+            if connection.sock is None or not isinstance(data, (bytes, bytearray)):
+                self._plain_send(connection, data)
+            else:
+                self._send_parts(connection, connection.sock, this_thread.bound(connection.sock), data)
+        finally:
+            del data  # as above
+
+    def _send_parts(self, connection: Any, sock: Any, usual: float | None, data: bytes | bytearray) -> None:
+        """Send bytes by the deadline.
+
+        :param usual: the socket's own timeout, to be restored.
+        """
         try:
             if len(data) <= PIECE:  # sent as it is, for stand-in sockets that inspect it
                 self._plain_send(connection, data)
@@ -144,5 +155,6 @@ class Connect:
                 sock.settimeout(this_thread.seconds(usual))
                 self._plain_send(connection, memoryview(data)[start : start + PIECE])
         finally:
+            del data  # as above
             if connection.sock is not None:
                 sock.settimeout(usual)

@@ -289,6 +289,9 @@ class Peeked(NamedTuple):
     whole: bool
     prefix: bytes = b""
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(whole={self.whole}, {len(self.prefix)} bytes)"
+
 
 def peek(response: Response, most: int = PEEK_BYTES, seconds: float | None = PEEK_SECONDS) -> Peeked | None:
     """Peek at a body of which nothing was read yet; return None if it is not read from a socket.

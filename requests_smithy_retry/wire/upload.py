@@ -55,6 +55,7 @@ class Upload:
         self.given, self.is_whole, self.has_more = 0, False, False
         for part in self._body:
             yield self._counted(part) if part else part  # urllib3 skips what is empty
+            del part  # the traceback of an error in the next one shows the locals of this frame
             if self.has_more:
                 break
         self._end()

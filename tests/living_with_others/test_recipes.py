@@ -47,13 +47,16 @@ def test_a_stream_of_events_goes_on_where_it_broke_off() -> None:
     [
         ("not_there_yet", "/things/1", [Reply(200), *[Reply(404)] * 4, Reply(200)], 6),
         ("is_done", "/jobs/1", [*[Reply(200, {}, b'{"status": "new"}')] * 4, Reply(200, {}, b'{"status": "done"}')], 5),
+        ("is_abc", "/abc.bin", [Reply(200, {}, b"other"), Reply(200, {}, b"abc")], 2),
         ("health", "/health", [*[Reply(503)] * 4, Reply(200)], 5),
     ],
 )
 def test_a_recipe_ends_with_the_answer(words: str, url: str, script: list[Any], sent: int) -> None:
     """After as many requests as it takes."""
     with FaultServer(script) as server:
-        after(words, "https://api.example.com", server.url, "2.0", "0.05")["session"].close()
+        after(words, "https://api.example.com", server.url, "https://example.com", server.url, "2.0", "0.05")[
+            "session"
+        ].close()
         assert (sent, url) == (len(server.requests), server.requests[-1].path)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import urllib3.exceptions as uex
 
+from ...checks import Unshown
 from ...interruptions import is_interruption
 from ...wire.proxies import ProxyRefusal, bounded
 from ...wire.state import this_thread
@@ -37,7 +38,7 @@ def open_otherwise(connection: Any, opener: Callable[[Any], Any]) -> Any:
 
 def _open_socks(connection: Any, socks: Any) -> Any:
     """Connect through a SOCKS proxy, as PySocks does, but with every name and every step by the deadline."""
-    options = connection._socks_options
+    options = Unshown(connection._socks_options)
     host = _target(connection, socks, options)
     port = options["proxy_port"] or socks.DEFAULT_PORTS[options["socks_version"]]
     found = resolve(connection, options["proxy_host"].strip("[]"), int(port))

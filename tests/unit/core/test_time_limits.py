@@ -22,7 +22,7 @@ from requests_smithy_retry.core.time_limits import TimeLimits, as_body_failure
 from requests_smithy_retry.testing import FakeClock
 from requests_smithy_retry.wire import private
 from requests_smithy_retry.wire.state import this_thread
-from tests.support import prepare, scripted, send
+from tests.support import Reply, prepare, scripted, send
 
 
 def taking(clock: FakeClock, seconds: float, step: Any) -> Any:
@@ -107,6 +107,33 @@ def test_what_reading_ends_with_is_named_by_requests(error: Exception) -> None:
 def test_what_has_a_name_and_what_is_the_callers_own_stays(error: Exception) -> None:
     """An exception of a signal's handler is no fault of the body."""
     assert as_body_failure(error, REQUEST) is error
+
+
+BUGS = [AttributeError("_fp"), TypeError("read"), NameError("x"), KeyError("x"), IndexError(), AssertionError()]
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=repr)
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_bug_is_no_body_that_broke_off(bug: Exception, stream: bool) -> None:
+    """A good body is not asked for again because of one, and the caller gets it as it was raised."""
+
+    def broken(*_: Any, **__: Any) -> Any:
+        raise bug
+
+    def answer(request: Any) -> Reply:
+        return Reply(200, body=b"good")
+
+    adapter = scripted(answer, max_attempts=3)
+    usual = adapter.build_response
+
+    def build(request: Any, raw: Any) -> Any:
+        raw.stream = raw.read = broken
+        return usual(request, raw)
+
+    adapter.build_response = build  # type: ignore[method-assign]
+    with pytest.raises(type(bug)) as caught:
+        send(adapter, stream=stream).content  # noqa: B018
+    assert (bug, 1) == (caught.value, len(adapter.sent))
 
 
 def limits_of(clock: FakeClock, **options: Any) -> TimeLimits:

@@ -107,10 +107,12 @@ class SocksProxy:
         with client, contextlib.suppress(OSError), client.makefile("rb") as file:
             file.read(file.read(2)[1])
             self._answer(client, b"\x05\x00", 0)
-            kind = file.read(4)[3]
-            name = file.read(4) if kind == 1 else file.read(file.read(1)[0])
+            asked = file.read(4)
+            if not asked:
+                return  # the client did not like the first answer
+            name = file.read(4) if asked[3] == 1 else file.read(file.read(1)[0])
             self.asked.append(name)
-            host = socket.inet_ntoa(name) if kind == 1 else name.decode()
+            host = socket.inet_ntoa(name) if asked[3] == 1 else name.decode()
             port = int.from_bytes(file.read(2), "big")
             with socket.create_connection((host, port)) as upstream:
                 self._socks.append(upstream)
