@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from requests import PreparedRequest, Response, Session
-from requests.adapters import HTTPAdapter
+from requests.adapters import BaseAdapter, HTTPAdapter
 from urllib3.util.retry import Retry
 
 from .checks import Unshown
@@ -110,6 +110,18 @@ class RetryAdapter(AdapterBase):
     :raises TypeError: for an unknown option.
     """
 
+    _above: ClassVar[type[HTTPAdapter]]
+    """The class behind which, in the order of bases, the one is found that sends."""
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        """Let an adapter send that was mixed in and is none of ``HTTPAdapter``, as a mock of requests-mock."""
+        super().__init_subclass__(**given)
+        bases = cls.__mro__[cls.__mro__.index(RetryAdapter) + 1 :]
+        first = next(base for base in bases if "send" in vars(base))
+        others = bases[bases.index(HTTPAdapter) + 1 : bases.index(BaseAdapter)]
+        is_behind = first is HTTPAdapter and any("send" in vars(base) for base in others)
+        cls._above = HTTPAdapter if is_behind else RetryAdapter
+
     def __init__(
         self,
         pool_connections: int = 10,
@@ -210,7 +222,9 @@ class RetryAdapter(AdapterBase):
         try:
             this_thread.sender = self
             allowed = call.timeout if call.limits is None else call.limits.begin(call.timeout)
-            response = call.response = super().send(request, stream=call.stream, timeout=allowed, **call.how)
+            response = call.response = super(self._above, self).send(
+                request, stream=call.stream, timeout=allowed, **call.how
+            )
         finally:
             this_thread.sender = outer
         if call.receives is not None:
@@ -222,7 +236,7 @@ class RetryAdapter(AdapterBase):
         outer = this_thread.retries_off, this_thread.sender
         try:
             this_thread.retries_off, this_thread.sender = True, self
-            response = super().send(request, stream=stream, timeout=timeout, **how)
+            response = super(self._above, self).send(request, stream=stream, timeout=timeout, **how)
         finally:
             this_thread.retries_off, this_thread.sender = outer
             this_thread.connecting = False
@@ -415,6 +429,7 @@ def _check_beside(strategy: RetryStrategy, config: RetryConfig | None, options: 
 
 
 # A mix-in before us (requests-ratelimiter) may pass on only the options in the signature.
+RetryAdapter._above = RetryAdapter
 RetryAdapter.__init__.__signature__ = signature_with(OPTIONS, RetryConfig.__annotations__, RetryAdapter.__init__)  # type: ignore[attr-defined]
 
 

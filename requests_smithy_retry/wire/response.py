@@ -171,16 +171,15 @@ class CheckedResponse(http.client.HTTPResponse):
     """True once a chunk was not empty."""
 
     def __init__(self, sock: Any, debuglevel: int = 0, method: str | None = None, url: str | None = None) -> None:
-        try:
+        if hasattr(type(sock), "_io_refs"):
             # As makefile does: the socket lives until fp is closed. That of a tunnel in the making is its connection's
             # alone: Python 3.10 leaves the answer to CONNECT open.
             sock._io_refs += this_thread.connecting is not True
-        except (AttributeError, TypeError):
-            # TLS within TLS, or a stand-in: it makes its own file, which a deadline bounds by its timeout alone.
-            _init(self, sock, debuglevel, method, url)
-        else:
             _init(self, _NO_FILE, debuglevel, method, url)
             self.fp = _Buffer(Reader(sock, "r"))
+        else:
+            # TLS within TLS, or a stand-in: it makes its own file, which a deadline bounds by its timeout alone.
+            _init(self, sock, debuglevel, method, url)
 
     def begin(self) -> None:
         """Read the head.

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import requests
 import requests.exceptions as rex
-from requests.adapters import HTTPAdapter
+from requests.adapters import BaseAdapter, HTTPAdapter
 from urllib3 import HTTPResponse
 
 from requests_smithy_retry import (
@@ -279,6 +279,25 @@ def test_a_mixins_send_is_called_for_every_attempt():
 
     send(Both(clock=FakeClock(), script=[503, 200]))
     assert ["front", "behind", "behind"] == seen
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_an_adapter_that_is_no_http_adapter_is_mixed_in(enabled):
+    """Behind ``HTTPAdapter`` it sends each attempt in its place: beside a mock nothing reaches the network."""
+    played = ScriptedTransport(script=[503, 200])
+
+    class Mock(BaseAdapter):
+        def send(self, request, stream=False, timeout=None, verify=True, cert=None, proxies=None):
+            return played.send(request)
+
+    class Both(RetryAdapter, Mock):
+        pass
+
+    class More(Both):
+        pass
+
+    assert (200 if enabled else 503) == send(More(clock=FakeClock(), enabled=enabled)).status_code
+    assert (2 if enabled else 1) == len(played.sent)
 
 
 def test_a_close_leaves_the_adapter_usable():

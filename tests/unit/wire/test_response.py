@@ -261,6 +261,14 @@ class Everything(StandIn):
         return lambda: None
 
 
+class Forwarding(StandIn):
+    """Hands any other name on to a socket that is not connected, as that of httpretty does."""
+
+    def __getattr__(self, name: str) -> object:
+        with socket.socket() as real:
+            return getattr(real, name)
+
+
 def begun(sock: StandIn, kind: Any = CheckedResponse) -> Any:
     response = kind(sock, method="GET")
     response.begin()
@@ -275,6 +283,7 @@ WELL = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nwell"
     [
         (StandIn(WELL), 200, b"well"),
         (Everything(WELL), 200, b"well"),
+        (Forwarding(WELL), 200, b"well"),
         # Its file cannot tell whether it has ended, and the response is believed.
         (StandIn(b"HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n"), 204, b""),
     ],

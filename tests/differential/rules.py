@@ -1,0 +1,210 @@
+"""What differs on purpose, each by name and with its section of the contract; and what retries may do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from .compare import PLAIN, Player, Seen, differences
+from .programs import FAILING, NO, SHORT, Program
+from .server import Answer
+
+
+class Difference(NamedTuple):
+    """One thing that differs: where, and what both saw."""
+
+    where: str
+    plain: Any
+    ours: Any
+
+    @property
+    def line(self) -> int | None:
+        """The number of the line that saw it."""
+        said = self.ours or self.plain
+        return said[0] if self.where == "said" and isinstance(said[0], int) else None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A difference that a section of the contract wants."""
+
+    name: str
+    section: str
+    holds: Callable[[Program, Difference], bool]
+    entails: tuple[str, ...] = ()
+    """What else may differ in its wake."""
+
+
+def answer_to(program: Program, difference: Difference) -> Answer:
+    """Return the first answer to the call whose response a line is about."""
+    line = "" if difference.line is None else program.lines[call_of(program, difference.line)]
+    path = re.search(r"url \+ '(/\w+)'", line)
+    return program.script[path[1]][0] if path and path[1] in program.script else Answer()
+
+
+def text_of(difference: Difference, side: str = "ours") -> str:
+    """Return the class and the text of an exception, or nothing."""
+    said = getattr(difference, side)
+    return f"{said[2]}: {said[3]}" if isinstance(said, tuple) and said[1:2] == ("raises",) else ""
+
+
+def head_is_cut(program: Program, difference: Difference) -> bool:
+    """The head has no blank line; plain takes what came for an answer."""
+    answer = answer_to(program, difference)
+    return answer.cut > len(answer.head_and_body()[1]) and "within the head" in text_of(difference)
+
+
+def coding_is_cut(program: Program, difference: Difference) -> bool:
+    """A coded body without its end, or with another: plain returns what it could decode."""
+    answer = answer_to(program, difference)
+    is_bad = answer.coding and (answer.cut or answer.damaged or SHORT in answer.headers)
+    return bool(is_bad) and "ContentDecodingError" in text_of(difference) and not text_of(difference, "plain")
+
+
+def body_is_cut(program: Program, difference: Difference) -> bool:
+    """A body without its last byte or chunk is cut, to `readinto` as well, and with urllib3 1.26."""
+    answer, name = answer_to(program, difference), "IncompleteRead"
+    return answer.cut > 0 and name in text_of(difference) and name not in text_of(difference, "plain")
+
+
+def chunks_are_read_in_two_ways(program: Program, difference: Difference) -> bool:
+    """Plain takes data for the length of a chunk, or loses it, where two readers share a whole chunked body."""
+    answer, line = answer_to(program, difference), program.lines[difference.line or 0]
+    is_whole = answer.framing == "chunked" and not answer.cut and not answer.damaged
+    is_shared = not text_of(difference) and ("next" in line or "rs.pop(0)" in line)
+    return is_whole and (is_shared or "InvalidChunk" in text_of(difference, "plain"))
+
+
+def says_why_not_continued(program: Program, difference: Difference) -> bool:
+    """The text of a stream's error says where it broke off."""
+    plain, ours = text_of(difference, "plain"), text_of(difference)
+    return bool(plain) and re.sub(r" at byte \d+( of \w+)?; not continued: [^'\"]*", "", ours) == plain
+
+
+def continued_body_has_other_pieces(program: Program, difference: Difference) -> bool:
+    """The same bytes come in other pieces where another answer brings the rest."""
+    is_continued = program.area == "faults" and any(answer.then == "rest" for answer in program.script["/b"])
+    if not is_continued or None in difference or text_of(difference) or text_of(difference, "plain"):
+        return False
+    sides = [re.sub(r"', b'|\", b\"", "", " ".join(said[1:])) for said in difference[1:]]
+    return sides[0] == sides[1]
+
+
+EVERYTHING = ("requests", "connections", "places", "cookies", "left")
+
+
+def one_shot_is_not_sent_again(program: Program, difference: Difference) -> bool:
+    """Plain sends nothing in place of a generator that was read."""
+    return "UnrewindableBodyError" in text_of(difference)
+
+
+def call_is_saved(program: Program, difference: Difference) -> bool:
+    """A retry saves a call for which plain has an error."""
+    return "requests.exceptions.ConnectionError" in text_of(difference, "plain") and not text_of(difference)
+
+
+def retries_are_in_raw(program: Program, difference: Difference) -> bool:
+    """The history of `raw.retries` has rows, and `raw.geturl` goes by them, as with urllib3's own retries."""
+    line = "" if difference.line is None else program.lines[difference.line]
+    return program.area == "faults" and ("raw.retries.history" in line or "raw.geturl()" in line)
+
+
+RULES = (
+    Rule("a body that is gone is not sent empty", "5", one_shot_is_not_sent_again, EVERYTHING),
+    Rule("a retry saves a call", "2.6", call_is_saved, EVERYTHING),
+    Rule("a continued body comes in other pieces", "14.6", continued_body_has_other_pieces),
+    Rule("rows for retries", "11.2", retries_are_in_raw),
+    Rule("a head without its end is an error", "14.4", head_is_cut, ("places", "connections", "cookies")),
+    Rule("a coding without its end is an error", "14.4", coding_is_cut, ("places", "connections")),
+    Rule("a body that is cut is an error", "14.4", body_is_cut, ("places", "connections")),
+    Rule("whole chunks can be read in two ways", "14.4", chunks_are_read_in_two_ways, ("places", "connections")),
+    Rule("a stream's error says where it broke off", "14.6", says_why_not_continued),
+)
+
+
+def call_of(program: Program, line: int) -> int:
+    """Return the line of the call whose response a line is about."""
+    return max((at for at in range(line + 1) if re.match("r = ", program.lines[at])), default=0)
+
+
+def unnamed(program: Program, found: list[Difference], count: Callable[[str], None]) -> list[Difference]:
+    """Leave out what a rule names, and what the same call shows behind it."""
+    left, explained, entailed = [], set(), set()
+    for difference in found:
+        call = None if difference.line is None else call_of(program, difference.line)
+        line = "" if difference.line is None else program.lines[difference.line]
+        if call in explained or difference.where in entailed or ("places()" in line and "places" in entailed):
+            continue
+        rule = next((rule for rule in RULES if rule.holds(program, difference)), None)
+        if rule is None:
+            left.append(difference)
+            continue
+        count(rule.name)
+        entailed.update(rule.entails)
+        if call is not None:
+            explained.add(call)
+    return left
+
+
+def check(player: Player, program: Program, count: Callable[[str], None]) -> list[Difference]:
+    """Run a program with both, and return what differs without a name."""
+    ours = player.play(program, program.ours)
+    if program.area == "faults":
+        return against_contract(player, program, ours, count)
+    plain = player.play(program, PLAIN)
+    return unnamed(program, [Difference(*found) for found in differences(plain, ours)], count)
+
+
+IDEMPOTENT = {"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"}
+SAYS_NO_HARM = {408, 425, 429, 529}
+
+
+def retried(answer: Answer, line: str) -> bool:
+    """Say if the contract sends a call again after an answer, where attempts are left (3.4, 4, 7.3)."""
+    method = re.search(r"request\('(\w+)'", line)[1]  # type: ignore[index]
+    harmless = method in IDEMPOTENT or "Idempotency-Key" in line or answer.status in SAYS_NO_HARM
+    if "data=iter" in line or not harmless:
+        return False
+    if answer.cut >= 10**6:
+        return method in IDEMPOTENT or "Idempotency-Key" in line
+    if answer.status not in FAILING:
+        return False
+    return not any(header in answer.headers for header in (NO, "Retry-After: 300"))
+
+
+def wanted(program: Program) -> tuple[int, int]:
+    """Return the least and the most requests for the faulty path (contract 2.6, 6.2)."""
+    line = next(line for line in program.lines if "url + '/b'" in line)
+    answers = program.script["/b"]
+    number = re.search(r"max_attempts=(\d)|max_retries=(\d)", program.ours)
+    most = int(number[1] or int(number[2]) + 1) if number else 9
+    needed = next((at for at, answer in enumerate(answers) if not retried(answer, line)), len(answers)) + 1
+    least = min(needed, most, 3 if not number else most)
+    return least, min(needed, most) if number else needed
+
+
+def against_contract(player: Player, program: Program, ours: Seen, count: Callable[[str], None]) -> list[Difference]:
+    """Hold a run with retries against the contract: the requests, and what plain sees of the last answer (2.8)."""
+    if not any("url + '/b'" in line for line in program.lines) or "hangs" in str(ours.said[:1]):
+        return []
+    heads = [(head, body) for _, head, body in ours.requests if " /b" in head.split("HTTP/")[0]]
+    whole = [pair for pair in heads if "\\r\\nRange: " not in pair[0]]
+    found = []
+    least, most = wanted(program)
+    if not least <= len(whole) <= most:
+        found.append(Difference("requests of /b", f"{least} to {most} by the contract", len(whole)))
+    if len(set(whole)) > 1:
+        found.append(Difference("requests of /b", "each the same", sorted(set(whole))))
+    answers = program.script["/b"]
+    at = min(len(whole), len(answers)) - 1
+    hints = [float(h[13:]) for answer in answers[:at] for h in answer.headers if h.startswith("Retry-After: ")]
+    if sum(ours.slept) + 0.01 < sum(hints):
+        found.append(Difference("waits", f"{hints} by the server's hints", ours.slept))
+    last = answers[at]
+    if len(heads) > len(whole) and answers[-1].then == "rest":  # the body was continued (14.6)
+        last = replace(last, cut=0, then="keep")
+    plain = player.play(replace(program, script={**program.script, "/b": (last,)}), PLAIN)
+    seen = [Difference(*each) for each in differences(plain, ours) if each[0] in ("said", "cookies", "left")]
+    return found + unnamed(program, seen, count)

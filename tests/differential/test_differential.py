@@ -1,0 +1,43 @@
+"""A short run of the fuzzer, always the same; `tox -e fuzz` goes on for an hour."""
+
+from __future__ import annotations
+
+import pytest
+
+from .__main__ import SEED, fuzz
+from .programs import AREAS, program
+from .rules import RULES
+
+pytestmark = [pytest.mark.real_time, pytest.mark.once, pytest.mark.untraced]
+SECONDS, PROGRAMS = 60.0 / len(AREAS), 150
+STANDING = {
+    "reading": "cookies of a cut body are lost; streams that may go on: texts of errors, lines, places of the pool",
+    "sessions": "a file is moved back after a final answer",
+    "pools": "a body that may go on gives its connection back before it is read",
+    "faults": "a file is moved back after a final answer; continued text",
+}
+"""Defects that are not mended yet; a mended area loses its line."""
+
+
+def areas() -> list[object]:
+    """List the areas, those with a defect as such."""
+    known = {area: pytest.mark.xfail(reason=why, strict=False) for area, why in STANDING.items()}
+    return [pytest.param(area, marks=[known[area]] if area in known else []) for area in AREAS]
+
+
+@pytest.mark.parametrize("area", areas())
+def test_a_program_sees_no_difference_without_a_name(area: str) -> None:
+    """Of one area, each program sees with ours what it sees with plain requests, but for what has a rule."""
+    said: list[str] = []
+    failed = fuzz([area], SEED, SECONDS, range(PROGRAMS), said.append)
+    assert [] == list(failed.values()), "\n".join(said)
+
+
+def test_a_number_makes_the_same_program() -> None:
+    """A seed and a number are a program, in each run."""
+    assert [program(area, 5, 7) for area in AREAS] == [program(area, 5, 7) for area in AREAS]
+
+
+def test_each_rule_has_a_name_of_its_own() -> None:
+    """What differs on purpose is counted by name."""
+    assert len(RULES) == len({rule.name for rule in RULES})
