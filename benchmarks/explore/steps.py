@@ -22,15 +22,15 @@ from typing import Any
 
 import requests
 from requests.structures import CaseInsensitiveDict
+from requests_smithy_retry.core.machine import Context, decide, operation
+from requests_smithy_retry.core.steps import Ask, Join, Noted, Pause, Send, Stop, Wait
 
 from requests_smithy_retry import RetryConfig
 from requests_smithy_retry.classifiers.outcome import Outcome, ResendFacts
 from requests_smithy_retry.config.retry_options import NOTHING
 from requests_smithy_retry.core.line import MOST
-from requests_smithy_retry.core.machine import Context, decide, operation
 from requests_smithy_retry.core.payoff import PayoffQuota, PayoffTokenBucket
 from requests_smithy_retry.core.policy import Policy
-from requests_smithy_retry.core.steps import Ask, Join, Noted, Pause, Send, Stop, Wait
 
 IDEMPOTENT, ONCE = ResendFacts("GET", idempotent=True), ResendFacts("POST")
 REFUSALS = frozenset({408, 425, 429})

@@ -11,10 +11,11 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from requests_smithy_retry.core.steps import Ask, Wait
+
 from requests_smithy_retry import Clock, ExponentialRetryBackoffStrategy, RetryError, StandardRetryStrategy
 from requests_smithy_retry.core.line import Bounds, Failure, Go, Progress
 from requests_smithy_retry.core.payoff import PayoffQuota
-from requests_smithy_retry.core.steps import Ask, Wait
 
 MOST_ATTEMPTS = 3
 CLIENT_TIMEOUT = 1.0

@@ -81,9 +81,9 @@ def long_answer(status: int) -> Reply:
 
 THROTTLED = Reply(429, {"Retry-After": "3"})
 ASKS_AGAIN = classifier(sees_successes=True)(
-    lambda outcome: RetryAction.retryable_error_with_explicit_delay(ErrorKind.TRANSIENT, 2.0)
-    if outcome.status == 202
-    else None
+    lambda outcome: (
+        RetryAction.retryable_error_with_explicit_delay(ErrorKind.TRANSIENT, 2.0) if outcome.status == 202 else None
+    )
 )
 FORBIDS = classifier(lambda outcome: RetryAction.retry_forbidden("never"))
 BROKEN = classifier(lambda outcome: 1 / 0)
