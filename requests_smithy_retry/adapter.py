@@ -186,6 +186,7 @@ class RetryAdapter(AdapterBase):
         self._use_our_pools()  # unpickling has made new ones
         self._strategy = strategy
         self.features: tuple[Feature, ...] = features_of(self.retry_config, strategy, self.clock)
+        self.addresses.max_idle = self.retry_config.max_idle
         self._make_plan()
         forgets_with_all(self)
 

@@ -117,6 +117,9 @@ class RetryConfig:
         None, types.deadline_header, "header that tells the server how much time is left: a name, or (name, 'date')"
     )
     timeout: TimeoutType = adapter_option(None, types.timeout, "timeout of requests that have none")
+    max_idle: float = adapter_option(
+        55.0, number(), "seconds for which a connection may lie idle, s; an older one is closed instead of used"
+    )
     resume: bool = adapter_option(
         True, types.boolean, "resume a body that breaks off where it stopped, if that is safe"
     )
@@ -409,6 +412,7 @@ class RetryOptions(TypedDict, total=False):
     operation_attempt_timeout: float | None
     deadline_header: str | tuple[str, str] | None
     timeout: TimeoutType
+    max_idle: float
     resume: bool
     allowed_methods: Collection[str] | None
     retry_status_codes: Collection[int]

@@ -40,6 +40,12 @@ def log_back(scope: str | None, seconds: float, operations: int) -> None:
     logger.log(level, "%s is back after %.1f s, in which %s gave up", service, seconds, count, extra=extra)
 
 
+def log_short_idle(service: str, seconds: float) -> None:
+    """Log once per pool, at INFO, that a connection was found dead after it had been idle for some seconds."""
+    message = "%s: a connection that lay idle for %.1f s was dead; from now on none is kept for longer"
+    logger.info(message, service, seconds, extra={"retry_scope": service, "retry_idle": seconds})
+
+
 def log_gate(request: PreparedRequest, seconds: float, source: str) -> None:
     """Log that an attempt waited for a rate limit that the server had announced, at DEBUG."""
     if seconds and logger.isEnabledFor(logging.DEBUG):

@@ -19,6 +19,8 @@ from .state import Peer, this_thread
 if TYPE_CHECKING:
     from ..classifiers.outcome import Outcome
 
+MAX_IDLE = 55.0
+"""The seconds for which a connection may lie idle, by default: common load balancers drop one after a minute."""
 PIECE = 16_384
 """The size of a TLS record, to each of which urllib3's ``sendall`` over pyOpenSSL applies its timeout."""
 
@@ -31,6 +33,7 @@ class Opener:
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
+        self.max_idle: float = MAX_IDLE
 
     def open(self, connection: Any, connect: Connect) -> Any:
         """Return a connected socket.

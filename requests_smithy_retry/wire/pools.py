@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import os
 import re
 import socket
@@ -24,6 +25,7 @@ from urllib3.poolmanager import RecentlyUsedContainer  # type: ignore[attr-defin
 
 from ..clock import SYSTEM_CLOCK
 from ..interruptions import is_interruption
+from ..observing.log import log_short_idle
 from . import private
 from .connect import Connect, Opener
 from .proxies import prepare_tunnel
@@ -32,8 +34,6 @@ from .state import Peer, this_thread
 
 KNOWN_CONNECTS = frozenset({HTTPConnection.connect, HTTPSConnection.connect})
 """The ``connect`` methods that are known to end before the first byte of a request is sent."""
-MAX_IDLE = 55.0
-"""A connection that lay this long is not used again, in seconds: common load balancers drop one after a minute."""
 LEAST_IDLE = 0.5
 """A connection that lay for less is used in any case, in seconds: a busy program keeps its connections."""
 ANNOUNCED = re.compile(r"(?i)(?:^|[,;])[ \t]*timeout[ \t]*=[ \t]*\"?([0-9]{1,9})\"?[ \t]*(?=[,;]|$)")
@@ -44,8 +44,10 @@ PROBE_EVERY = 10
 """The time between two probes that nobody answers, in seconds."""
 
 
-def is_done_with(connection: Any, now: float) -> bool:
+def is_done_with(connection: Any, now: float, most: float) -> bool:
     """Return True for a kept connection that is not to be used again.
+
+    :param most: seconds for which one may lie idle.
 
     Another address is better, or was not tried by the operation; or it lay for too long, or nearly as long as its
     server keeps it.
@@ -56,11 +58,11 @@ def is_done_with(connection: Any, now: float) -> bool:
     since = getattr(connection, "idle_since", None)
     if since is None or now - since < LEAST_IDLE or this_thread.retries_off:
         return False
-    return now - since >= most_idle(connection)  # type: ignore[no-any-return]
+    return now - since >= most_idle(connection, most)  # type: ignore[no-any-return]
 
 
-def most_idle(connection: Any) -> float:
-    """Return the seconds after which an idle connection is not used again.
+def most_idle(connection: Any, most: float) -> float:
+    """Return the seconds after which an idle connection is not used again: at most ``most``.
 
     Its server may have told in its last answer when it closes it. What is sent just then is lost, so a second is left
     for the way, if there is one.
@@ -68,7 +70,7 @@ def most_idle(connection: Any) -> float:
     answer = getattr(connection, "_HTTPConnection__response", None)  # until the next request is sent
     heard = () if answer is None else answer.headers.get_all("keep-alive", ())
     announced = [int(seconds) - 1.0 for value in heard for seconds in ANNOUNCED.findall(value)]
-    return max(LEAST_IDLE, min([MAX_IDLE, *announced]))
+    return max(LEAST_IDLE, min([most, *announced]))
 
 
 def keep_alive_options() -> tuple[tuple[int, int, int], ...]:
@@ -121,6 +123,8 @@ class PreparingPool(HTTPConnectionPool):
 
     addresses: Opener = Opener(SYSTEM_CLOCK)
     """Opens the sockets."""
+    known_to_die_after: float = math.inf
+    """Seconds after which a connection that lay idle was found dead here; none is kept for longer from then on."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         self.probes: bool = "socket_options" not in options  # a caller's own options win
@@ -138,7 +142,8 @@ class PreparingPool(HTTPConnectionPool):
         connection: Any = None
         try:
             connection = super()._get_conn(timeout)
-            if is_done_with(connection, self.addresses.clock.now()):
+            most = min(self.addresses.max_idle, self.known_to_die_after)
+            if is_done_with(connection, self.addresses.clock.now(), most):
                 connection.close()
                 if not connection.auto_open:  # one through a proxy's tunnel, in urllib3 1.26
                     connection = self._new_conn()
@@ -147,6 +152,24 @@ class PreparingPool(HTTPConnectionPool):
             if connection is not None:
                 connection.close()  # after an interruption urllib3 does not know of it
             raise
+
+
+    def _make_request(self, conn: Any, *args: Any, **kwargs: Any) -> Any:
+        since = getattr(conn, "idle_since", None)
+        lay = None if since is None or conn.sock is None else self.addresses.clock.now() - since
+        try:
+            return super()._make_request(conn, *args, **kwargs)
+        except ConnectionError:
+            if lay is not None and not this_thread.retries_off:
+                self._learn(lay)
+            raise
+
+    def _learn(self, lay: float) -> None:
+        """Take in that a connection which lay idle for some seconds was found dead."""
+        if LEAST_IDLE < lay < min(self.addresses.max_idle, self.known_to_die_after):
+            if self.known_to_die_after == math.inf:
+                log_short_idle(f"{self.scheme}://{self.host}:{self.port}", lay)
+            self.known_to_die_after = lay
 
 
 class WaitingPool(PreparingPool):

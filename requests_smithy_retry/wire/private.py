@@ -28,6 +28,7 @@ NAMES: dict[str, tuple[str, str]] = {
     "HTTPConnectionPool._get_conn": ("urllib3/connectionpool.py", "looks at a kept connection before it is used"),
     "HTTPConnectionPool._put_conn": ("urllib3/connectionpool.py", "notes when a connection was put back"),
     "HTTPConnectionPool._new_conn": ("urllib3/connectionpool.py", "prepares a new connection"),
+    "HTTPConnectionPool._make_request": ("urllib3/connectionpool.py", "sees a kept connection that is dead"),
     "PoolManager._new_pool": ("urllib3/poolmanager.py", "gives each pool what opens its sockets"),
     "RecentlyUsedContainer._maxsize": ("urllib3/_collections.py", "begins with as many empty pools in a forked child"),
     "HTTPConnection._new_conn": (

@@ -73,6 +73,7 @@ SAMPLES: dict[str, list[Any]] = {
     "telemetry": [()],
     "aws_config": [True, False],
     "trust_env": [True, False],
+    "max_idle": [4, 90],
     **{name: [True, False] for name in ("resume", "raise_on_status", "enabled")},
 }
 """Values of each option in code; 2.5 of those that are not here."""

@@ -45,6 +45,7 @@ DEFAULTS: dict[str, Any] = {
     "operation_attempt_timeout": None,
     "deadline_header": None,
     "timeout": None,
+    "max_idle": 55.0,
     "resume": True,
     "allowed_methods": frozenset(
         ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "QUERY", "LIST", "PROPFIND", "REPORT", "SEARCH"]

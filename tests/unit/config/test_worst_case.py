@@ -166,7 +166,7 @@ MATTERING = {
 
 NO_MATTER = {
     *("retry_status_codes", "timeout", "allowed_methods", "idempotency_key", "on_unauthorized", "raise_on_status"),
-    *("scope", "listeners", "telemetry", "trust_env", "aws_config", "resume"),
+    *("scope", "listeners", "telemetry", "trust_env", "aws_config", "resume", "max_idle"),
     *("max_wait", "validate", "deadline_header"),
 }
 """The options that change whether there is a retry, or nothing about time: the bound has to hold whatever they say."""

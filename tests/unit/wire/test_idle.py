@@ -17,7 +17,7 @@ from requests_smithy_retry import RetryAdapter, retry_options
 from requests_smithy_retry.testing import FakeClock
 from requests_smithy_retry.wire import pools
 from requests_smithy_retry.wire.pools import keep_alive_options
-from tests.faults import DEFAULT_BODY, CloseAfterReply, FaultProxy, FaultServer, Forget, Reply
+from tests.faults import DEFAULT_BODY, CloseAfterReply, FaultProxy, FaultServer, Forget, Reply, ResetBeforeRequest
 from tests.faults.oracle import tls_contexts
 from tests.support import session_with
 
@@ -91,6 +91,47 @@ def test_the_last_announcement_counts() -> None:
             clock.advance(pause)
         made.post(server.url, data=b"x")
         assert 1 == server.connections
+
+
+@pytest.mark.parametrize(
+    ("option", "counts"), [({}, [1, 1, 1]), ({"max_idle": 3}, [1, 1, 2]), ({"max_idle": 0.6}, [1, 2, 3])]
+)
+def test_the_option_says_for_how_long_a_connection_may_lie_idle(option: dict[str, Any], counts: list[int]) -> None:
+    """One that lay for longer is closed, and the request goes over a new one; in a copy of the adapter, too."""
+    for prepared in (lambda adapter: adapter, pickled):
+        clock, found = FakeClock(), []
+        with FaultServer() as server, session_with(prepared(RetryAdapter(clock=clock, **option))) as made:
+            for pause in (1, 4, 0):
+                made.post(server.url, data=b"x")
+                found.append(server.connections)
+                clock.advance(pause)
+        assert counts == found
+
+
+def test_a_server_that_drops_idle_connections_is_learnt_from(caplog: pytest.LogCaptureFixture) -> None:
+    """Where a kept connection was dead after 4 s, none is kept for longer from then on; the log says so, once."""
+    clock, dead = FakeClock(), ResetBeforeRequest()
+    script = [Reply(), dead, Reply(), Reply(), Reply(), Reply()]
+    with FaultServer(script) as server, session(clock=clock, max_attempts=1) as made, caplog.at_level("INFO"):
+        made.get(server.url)
+        clock.advance(4)
+        with pytest.raises(requests.ConnectionError):
+            made.post(server.url, data=b"x")  # what the server did with it nobody knows
+        for pause in (3.9, 4.1, 0):
+            made.post(server.url, data=b"x")
+            clock.advance(pause)
+        assert [0, 1, 1, 2] == [item.connection_id for item in server.requests]
+    assert 1 == sum("lay idle for 4.0 s was dead" in record.getMessage() for record in caplog.records)
+
+
+def test_a_new_connection_that_dies_teaches_nothing() -> None:
+    """A restart of the server is no habit of it."""
+    clock = FakeClock()
+    with FaultServer([ResetBeforeRequest(), Reply(), Reply()]) as server, session(clock=clock) as made:
+        made.get(server.url)
+        clock.advance(50)
+        made.get(server.url)
+        assert 2 == server.connections
 
 
 @pytest.mark.real_time
