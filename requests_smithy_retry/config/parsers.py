@@ -110,7 +110,6 @@ def of_feature(name: str, allowed: str) -> Parse:
 
 validate: Parse = of_feature("validate", "None")
 deadline_header: Parse = of_feature("deadline_header", "None")
-digest: Parse = of_feature("digest", "None")
 on_redis: Parse = of_feature("redis", "another quota")
 
 

@@ -69,7 +69,6 @@ class OperationOptions:
         types.validate,
         "function of a 2xx: True if it is an answer, False to retry it, or seconds until the next poll",
     )
-    digest: str | None = option(None, types.digest, "digest of the body of each 2xx, checked when the body is whole")
     entries: tuple[_Entry, ...] = field(default=(), repr=False, compare=False)
     """The blocks that these options come from, the innermost last."""
 
@@ -116,7 +115,6 @@ class OperationKeywords(TypedDict, total=False):
     pacing: str | None
     resume: bool | None
     validate: Callable[[Response], bool | float] | None
-    digest: str | None
 
 
 NOTHING = OperationOptions()
