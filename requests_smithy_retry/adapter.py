@@ -1,4 +1,4 @@
-"""The transport adapter (contract 1): its options, its strategy, its pools. Sending is in :mod:`.core.driver`."""
+"""The transport adapter (contract 1): its options, its strategy, its pools. Sending is in :mod:`.core.loop`."""
 
 from __future__ import annotations
 
