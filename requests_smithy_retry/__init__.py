@@ -122,8 +122,7 @@ else:  # pragma: no branch - a type checker would accept any name
         "core.quota": "RetryQuota TokenBucketSnapshot",
         "core.attempt": "AttemptFailed",
         "core.waiting": "RetryCancelled RetryLater",
-        "core.strategy": "RetryStrategy RetryToken SimpleRetryStrategy"
-        " StandardRetryStrategy StandardRetryToken",
+        "core.strategy": "RetryStrategy RetryToken SimpleRetryStrategy StandardRetryStrategy StandardRetryToken",
         "errors": "RetryConfigError RetryConfigWarning RetryError StopReason TokenError",
         "features.deadline_header": "deadline_of",
         "features.everywhere.installation": "install uninstall",

@@ -125,9 +125,7 @@ class Call:
     def history(self) -> Recorder:
         """The record of its attempts."""
         shown = self.scope_name if self.scope is None else self.scope.shown
-        return Recorder(
-            self.request, shown, self.adapter.clock, self.observed, is_told=self.receives is not None
-        )
+        return Recorder(self.request, shown, self.adapter.clock, self.observed, is_told=self.receives is not None)
 
     @property
     def deadline(self) -> float | None:
@@ -245,9 +243,7 @@ class Call:
 
     def shown(self, outcome: Outcome) -> AttemptFailed:
         """Return an attempt as a strategy is shown it."""
-        self.failed = AttemptFailed(
-            outcome, clock=self.clock, deadline=self.deadline, options=self.options, call=self
-        )
+        self.failed = AttemptFailed(outcome, clock=self.clock, deadline=self.deadline, options=self.options, call=self)
         return self.failed
 
     def tell_of_verdict(self, outcome: Outcome, verdict: Classification) -> None:

@@ -327,6 +327,3 @@ def go_on(
         this_thread.deadline, this_thread.connecting, this_thread.peer = outer
         if call.limits is not None and not call.stream:
             this_thread.deadline = call.limits.bound  # the body is read on
-
-
-

@@ -1,6 +1,6 @@
 """Runs this folder with the built-in strategy, with a subclass of it, or with a wrapper by composition in its place.
 
-    pytest tests/behaviour --strategy subclass
+pytest tests/behaviour --strategy subclass
 """
 
 from __future__ import annotations

@@ -65,7 +65,9 @@ def test_where_the_deadline_had_passed_nothing_is_sent_and_everybody_is_told(kin
             send(adapter, data=data)
     history = retry_history(caught.value)
     assert ([], (), StopReason.DEADLINE, ["gave up"]) == (adapter.sent, history.attempts, history.stop_reason, told)
-    assert "1 operations: 0 retried (0 retries), 0 saved, 0 lost, 1 never sent, 0.0 s waited" == str(summary_of([adapter]))
+    assert "1 operations: 0 retried (0 retries), 0 saved, 0 lost, 1 never sent, 0.0 s waited" == str(
+        summary_of([adapter])
+    )
     assert "nothing was sent: the deadline had passed before the request was sent" == history.sentence
 
 
