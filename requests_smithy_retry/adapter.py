@@ -1,4 +1,4 @@
-"""The transport adapter (contract 1): its options, its strategy, its pools. Sending is in :mod:`.core.driver`."""
+"""The transport adapter (contract 1): its options, its strategy, its pools. Sending is in :mod:`.core.loop`."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class RetryAdapter(AdapterBase):
             warnings.warn(LATE_PATCH, RetryConfigWarning, stacklevel=2)
 
     def _own_options(self, options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Separate our options from those of a mix-in behind us (contract 11.4)."""
+        """Separate our options from those of a mix-in behind us (contract 11.2)."""
         known = {name: options.pop(name) for name in tuple(options) if name in OPTIONS}
         if options and getattr(super().__init__, "__func__", None) is HTTPAdapter.__init__:
             raise TypeError(unknown_option(next(iter(options))))

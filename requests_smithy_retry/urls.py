@@ -1,4 +1,4 @@
-"""The scope of a URL, and the parts of it that may be shown anywhere (contract 11.3, 12)."""
+"""The scope of a URL, and the parts of it that may be shown anywhere (contract 6.4, 12)."""
 
 from __future__ import annotations
 

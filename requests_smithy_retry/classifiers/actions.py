@@ -1,4 +1,4 @@
-"""The verdicts of a classifier (contract 3.1): no action indicated, retry indicated with a reason, retry forbidden.
+"""The verdicts of a classifier (contract 3.2): no action indicated, retry indicated with a reason, retry forbidden.
 
 The union is closed: nothing else may subclass :class:`RetryAction`. The vocabulary is that of the user-configurable
 retry classification RFC.

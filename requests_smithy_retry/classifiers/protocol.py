@@ -1,4 +1,4 @@
-"""The protocol of classifiers, and the order in which they are asked (contract 3.2, 3.3)."""
+"""The protocol of classifiers, and the order in which they are asked (contract 3.2)."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ class PrioritizedClassifier:
 
 
 def with_priority(inner: RetryClassifier, priority: RetryClassifierPriority) -> PrioritizedClassifier:
-    """Wrap a classifier, a default one for instance, so that it runs at another priority (contract 3.3).
+    """Wrap a classifier, a default one for instance, so that it runs at another priority (contract 3.2).
 
     :raises TypeError: for anything but a priority.
     """
@@ -245,7 +245,7 @@ def sees_successes(item: RetryClassifier) -> bool:
 
 
 def in_order(classifiers: Iterable[RetryClassifier]) -> tuple[RetryClassifier, ...]:
-    """Sort from lowest to highest priority; equal ones keep their order (contract 3.3)."""
+    """Sort from lowest to highest priority; equal ones keep their order (contract 3.2)."""
     return tuple(sorted(classifiers, key=priority_of))
 
 

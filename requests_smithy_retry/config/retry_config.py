@@ -188,7 +188,7 @@ class RetryConfig:
 
     @classmethod
     def from_environment(cls, **options: Any) -> Self:
-        """Return the config that an adapter with these options would have here and now (contract 10.2, 10.3).
+        """Return the config that an adapter with these options would have here and now (contract 10.2).
 
         :param options: as in the constructor. They beat the environment, except ``SMITHY_RETRY_ENABLED=false``.
         :raises RetryConfigError: for a bad option or variable, and for AWS settings that cannot be read.

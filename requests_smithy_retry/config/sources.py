@@ -1,4 +1,4 @@
-"""The sources of options (contract 10.2, 10.3): code, the environment, AWS settings; and values from text.
+"""The sources of options (contract 10.2): code, the environment, AWS settings; and values from text.
 
 A text is read in every possible way, and the option takes the first meaning that it accepts. So an option needs no
 text parser of its own, and a new option needs no change here.

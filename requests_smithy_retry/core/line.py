@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..clock import Wait
 from ..errors import StopReason
-from .quota import Payment, Refused
+from .quota import Go, Refused
 
 if TYPE_CHECKING:
     from ..classifiers.actions import RetryReason
@@ -150,16 +150,6 @@ class Progress(NamedTuple):
     free: int = 0
     backoff: float | None = None
     failures: tuple[Any, ...] = ()
-
-
-class Go(NamedTuple):
-    """Another attempt may be made, after ``delay`` seconds."""
-
-    progress: Progress
-    delay: float = 0.0
-    waited: float = 0.0
-    why: str = ""
-    payment: Payment | None = None
 
 
 class Back(NamedTuple):

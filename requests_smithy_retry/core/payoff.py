@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..checks import check_amount
 from ..clock import Wait
 from ..forksafe import renew_lock_after_fork
-from .line import CAPACITY, MOST, WAITERS, Back, Bounds, Failure, Go, Line, Progress, Waiter
-from .quota import Payment, Quota, Refused, TokenBucketSnapshot
+from .line import CAPACITY, MOST, WAITERS, Back, Bounds, Failure, Line, Progress, Waiter
+from .quota import Go, Payment, Quota, Refused, TokenBucketSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ from ..errors import StopReason
 
 if TYPE_CHECKING:
     from .attempt import AttemptFailed
-    from .line import Back, Bounds, Failure, Go, Progress
+    from .line import Back, Bounds, Failure, Progress
 
 
 class Refused(NamedTuple):
@@ -25,6 +25,16 @@ class Payment(NamedTuple):
     quota_before: float
     quota_after: float
     quota_source: str
+
+
+class Go(NamedTuple):
+    """Another attempt may be made, after ``delay`` seconds."""
+
+    progress: Progress
+    delay: float = 0.0
+    waited: float = 0.0
+    why: str = ""
+    payment: Payment | None = None
 
 
 class TokenBucketSnapshot(NamedTuple):
@@ -90,8 +100,6 @@ class Quota:
 
     def acquire(self, progress: Progress, bounds: Bounds, failure: Failure, failed: AttemptFailed) -> Go | Refused:
         """Decide about an operation whose attempt failed. It may block, by the clock of the failed attempt."""
-        from .line import Go
-
         return Go(progress, failure.delay)
 
     def succeeded(

@@ -1,4 +1,4 @@
-"""The scopes of a strategy (contract 6, 11.3): what operations on one service share, its quota, and which are kept."""
+"""The scopes of a strategy (contract 6.4): what operations on one service share, its quota, and which are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The time that one operation and each of its attempts may take (contract 8.1, 8.2, 8.4)."""
+"""The time that one operation and each of its attempts may take (contract 8.1, 8.4)."""
 
 from __future__ import annotations
 

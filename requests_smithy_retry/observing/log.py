@@ -100,11 +100,6 @@ def log_end(request: PreparedRequest, history: RetryHistory, number: int) -> Non
         logger.log(level, message, *said, extra=extra)
 
 
-def log_end_of_tape(request: PreparedRequest, why: str) -> None:
-    """Log that a caller gets the last answer of a cassette, at WARNING: a test that plays one needs no retries."""
-    logger.warning("%s %s: %s", request.method, safe_url(request.url), why, extra=_extra(request))
-
-
 def _extra(request: PreparedRequest, record: AttemptRecord | None = None) -> dict[str, object]:
     extra: dict[str, object] = {"retry_method": request.method, "retry_url": safe_url(request.url)}
     if record is not None:

@@ -80,10 +80,10 @@ class Recorder:
                 self._record(outcome, before, None, verdict)
             self._in_vain = 0.0 if waiting is None else self.clock.now() - waiting[1]
             return
-        record = self._record(outcome, before, retry.payment, retry.verdict) if waiting is None else waiting[0]
-        if waiting is not None and retry.payment is not None:  # it waited for tokens
-            record = record._replace(**retry.payment._asdict())
-            self.attempts[-1] = record
+        if waiting is None:
+            record = self._record(outcome, before, retry.payment, retry.verdict)
+        else:
+            record = self._after_waiting(waiting[0], retry.payment)
         if self.request.method == "DELETE" and self._in_doubt is None:
             action = NO_ACTION if retry.verdict is None else retry.verdict.action
             self._in_doubt = record.number if may_be_applied(outcome, action) else None
@@ -91,6 +91,13 @@ class Recorder:
             log_retry(self.request, record, self.scope, retry)
         if self.observed is not None:
             self.observed.retry_follows(record, retry)
+
+    def _after_waiting(self, record: AttemptRecord, payment: Payment | None) -> AttemptRecord:
+        """Return the record of an attempt whose operation waited, with the tokens for which it did."""
+        if payment is None:
+            return record
+        self.attempts[-1] = record = record._replace(**payment._asdict())
+        return record
 
     def add(self, pieces: tuple[RetryHistory, ...]) -> None:
         """Record the attempts that tried to go on with the body of the last one, which failed all the same."""

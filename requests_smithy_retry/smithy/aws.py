@@ -1,4 +1,4 @@
-"""For clients of AWS: its error codes (contract 3.5), the settings of its SDKs (contract 10.3), and their headers."""
+"""For clients of AWS: its error codes (contract 3.4), the settings of its SDKs (contract 10.2), and their headers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class AwsErrorCodeClassifier:
 
     Only responses of 400 and above are parsed, at most 64 KiB of the body, and no body with ``stream``.
     ``x-amz-retry-after`` becomes the floor of the delay, also where an earlier classifier indicated the retry; by
-    itself it indicates nothing (contract 3.6).
+    itself it indicates nothing (contract 3.4).
     """
 
     name = "AwsErrorCodeClassifier"

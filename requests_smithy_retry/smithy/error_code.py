@@ -1,4 +1,4 @@
-"""The error code of a response, in the places of the AWS protocols (contract 3.5)."""
+"""The error code of a response, in the places of the AWS protocols (contract 3.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pools whose connections are prepared (contract 14.1, 14.7): subclasses of urllib3's, in an adapter's pool managers.
+"""Pools whose connections are prepared (contract 14.1): subclasses of urllib3's, in an adapter's pool managers.
 
 ``ConnectionCls`` is never replaced, because others (vcrpy) do that.
 

@@ -1,4 +1,4 @@
-"""Responses of prepared connections (contract 13, 14.1, 14.2, 14.4): their bytes, their heads, and looks ahead.
+"""Responses of prepared connections (contract 13, 14.1, 14.4): their bytes, their heads, and looks ahead.
 
 A :class:`Reader` is below the buffer through which ``http.client`` reads, so each call is one ``recv``. What is fetched
 ahead is read later, so a caller who gets the response loses nothing. A :class:`CheckedResponse` checks what

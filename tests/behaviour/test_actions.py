@@ -1,4 +1,4 @@
-"""Verdicts (contract 3.1)."""
+"""Verdicts (contract 3.2)."""
 
 from __future__ import annotations
 

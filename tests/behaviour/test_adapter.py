@@ -69,7 +69,7 @@ FINAL += [Reply(status, HINT) for status in (404, 301, 200, 405)]
 
 @pytest.mark.parametrize("reply", FINAL, ids=repr)
 def test_other_statuses_are_not(reply):
-    """Any other status is the answer; ``Retry-After`` makes no outcome retryable by itself (contract 3.6)."""
+    """Any other status is the answer; ``Retry-After`` makes no outcome retryable by itself (contract 3.4)."""
     assert reply.status == send(scripted(reply)).status_code
 
 

@@ -1,4 +1,4 @@
-"""The settings of the AWS SDKs, on request (contract 10.3)."""
+"""The settings of the AWS SDKs, on request (contract 10.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A config: an immutable value that knows the source of each option (contract 10.1 to 10.3)."""
+"""A config: an immutable value that knows the source of each option (contract 10.1, 10.2)."""
 
 from __future__ import annotations
 

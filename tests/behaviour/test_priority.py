@@ -1,4 +1,4 @@
-"""The order of classifiers (contract 3.3)."""
+"""The order of classifiers (contract 3.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options for the operations of one block or function (contract 8.4, 10.4)."""
+"""Options for the operations of one block or function (contract 8.4, 10.1)."""
 
 from __future__ import annotations
 

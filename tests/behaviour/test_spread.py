@@ -1,4 +1,4 @@
-"""Processes that were told the same do not come back at once (contract 7.5)."""
+"""Processes that were told the same do not come back at once (contract 7.4)."""
 
 from __future__ import annotations
 

@@ -22,25 +22,30 @@ pytestmark = pytest.mark.once
 PACKAGE = Path(requests_smithy_retry.__file__).parent
 KIT = ("testing/", "cli", "__main__")
 """Modules that ship for tests and people, outside the layer that decides: they may read the clock and open sockets."""
-SENDS = {"core/driver.py": {"super().send", "self.send"}}
-"""The one place that sends, outside ``wire/``, which hands bytes to a connection."""
+SENDS = {"adapter.py": {"super().send", "self.send"}, "core/loop.py": {"call.plan.send"}}
+"""The one loop that sends, and the adapter that hands its attempts on, outside ``wire/``, which hands bytes to a
+connection.
+"""
 WAITS = {
     "clock.py": {"time.sleep", "clock.sleep", "condition.wait", "wait_on"},
     "core/held.py": {"mutex.acquire"},  # the lock of a pool of urllib3
-    "core/operation.py": {"self.waits.sleep", "self._clock.sleep", "wait_in", "wait_on"},
-    "core/strategy.py": {"drive", "wait_in"},  # the papers' interface, without a driver
+    "core/waiting.py": {"self._clock.sleep", "wait_on"},  # the clock of a call, by which all that follows waits
+    "core/loop.py": {"call.clock.sleep"},  # as a token says
+    "core/attempt.py": {"wait_in"},  # what a strategy is shown
+    "core/payoff.py": {"failed.wait_in"},  # in the line
+    "features/rate_limits/__init__.py": {"call.clock.sleep", "wait_in"},
     "features/addresses/resolving.py": {"event.wait"},  # for the resolver's thread, as a socket does
     "features/redis.py": {"ask.is_over.wait", "self._changed.wait"},  # for its own thread, and that for questions
-    "smithy/buckets.py": {"wait_in"},  # a bucket that is asked by hand
+    "smithy/buckets.py": {"failed.wait_in", "wait_in"},  # for tokens; the latter in a bucket that is asked by hand
     "policy.py": {"clock.sleep"},  # around a block of code that is no HTTP
-    "smithy/rate_limiter.py": {"clock.sleep"},  # a limiter that is asked by hand
+    "smithy/rate_limiter.py": {"clock.sleep", "wait_in"},  # by the clock that it is given
 }
-"""The places that wait, outside ``wire/``, where sockets do: an operation waits by the clock."""
-WAITING = {"sleep", "wait", "wait_for", "wait_on", "wait_in", "drive"}
+"""The places that wait, outside ``wire/``, where sockets do."""
+WAITING = {"sleep", "wait", "wait_for", "wait_on", "wait_in"}
 
 LAYERS = [
     {"__init__", "checks", "urls", "errors", "forksafe", "interruptions", "typing_names"},
-    {"core/steps", "core/line", "core/quota", "core/payoff", "core/server_hints", "clock"},
+    {"core/line", "core/quota", "core/payoff", "core/server_hints", "clock"},
     {"wire"},
     {"classifiers", "core/backoff"},
     {"config"},
@@ -65,8 +70,13 @@ TIES = {
 }
 """The late imports, in functions, that tie modules into a circle or run against the layers, each with its reason."""
 
-PURE = ("core/machine", "core/policy", "core/line", "core/quota", "core/backoff")
-"""What decides: it is told the time, and asks for what is to be done."""
+PURE = (
+    *("core/rules", "core/policy", "core/line", "core/quota", "core/backoff", "core/server_hints"),
+    *("classifiers/fold", "classifiers/resend"),
+)
+"""The rules by which a strategy decides: functions of values, which are told the time."""
+VALUES = {("core/line", "clock"): {"Wait"}}
+"""What a rule may import from a file with effects: a value."""
 EFFECTS = {"time", "threading", "socket", "ssl", "http", "requests", "urllib3"}
 
 
@@ -133,11 +143,9 @@ def calls(path: Path) -> Iterator[tuple[str, str, ast.Call]]:
             yield ast.unparse(node.func), name, node
 
 
-def test_only_the_driver_sends():
-    """``send`` is called in one place, but for that of a generator, which takes the machine's next step."""
-    found = breaches(
-        lambda path: {text for text, name, _ in calls(path) if name == "send"} - {"steps.send"}, in_kit=False
-    )
+def test_only_the_loop_sends():
+    """Nothing else does: a bare ``send`` is what a feature was given, which stands around it."""
+    found = breaches(lambda path: {text for text, name, _ in calls(path) if name == "send"} - {"send"}, in_kit=False)
     assert SENDS == found
 
 
@@ -149,23 +157,38 @@ def waits(path: Path) -> set[str]:
     }
 
 
-def test_only_the_operation_waits():
+def test_only_a_few_places_wait():
     """Every call that may take time is in one of the places that are named here."""
     assert WAITS == breaches(waits, in_kit=False)
 
 
-def test_what_decides_has_no_effects():
-    """It imports no clock, no lock, no socket and no ``requests``, and neither the wire nor the driver."""
+def test_the_rules_have_no_effects():
+    """They import no clock, no lock, no socket and no ``requests``, and neither the wire nor what sends and waits."""
+    acting = ("clock", "wire/", "core/loop", "core/call", "core/waiting", "core/held", "core/strategy", "core/payoff")
     found = {
         name: roots(PACKAGE / f"{name}.py") & EFFECTS
         | {
             other
             for other in imported(PACKAGE / f"{name}.py")
-            if other.startswith(("clock", "wire/", "core/driver", "core/operation"))
+            if other.startswith(acting) and not is_value(name, other)
         }
         for name in PURE
     }
     assert {name: set() for name in PURE} == found
+
+
+def is_value(name: str, other: str) -> bool:
+    """Return True if a rule imports only values from a file with effects."""
+    body = ast.parse((PACKAGE / f"{name}.py").read_text()).body
+    froms = [node for node in body if isinstance(node, ast.ImportFrom) and node.module == other.rpartition("/")[2]]
+    names = {alias.name for node in froms for alias in node.names}
+    return names != set() and names <= VALUES.get((name, other), set())
+
+
+def test_the_loop_asks_no_strategy_for_its_class():
+    """``run`` treats all alike: ``isinstance`` of a strategy stands nowhere in the files that send (contract 1)."""
+    for name in ("core/loop.py", "core/call.py"):
+        assert "StandardRetryStrategy" not in (PACKAGE / name).read_text(), name
 
 
 def test_the_strategy_layer_knows_no_http_library():

@@ -33,6 +33,14 @@ def test_a_reference_to_the_contract_leads_to_a_section():
     assert set() == {(path, number) for path, number in cited if number not in SECTIONS}
 
 
+def test_the_contract_has_at_most_40_sections():
+    """A new one takes the place of another; a chapter without sections counts as one."""
+    numbers = HEADING.findall(PAGE.read_text())
+    chapters = [number for number in numbers if "." not in number]
+    bare = [number for number in chapters if not any(other.startswith(f"{number}.") for other in numbers)]
+    assert len(numbers) - len(chapters) + len(bare) <= 40
+
+
 def test_no_file_refers_to_an_issue():
     """Texts that are not in the repository are not referred to."""
     issue = re.compile(r"\bissue \d")

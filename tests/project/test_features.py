@@ -12,7 +12,7 @@ import pytest
 
 import requests_smithy_retry
 from requests_smithy_retry.config.retry_config import OPTIONS
-from requests_smithy_retry.core.port import HOOKS, Feature
+from requests_smithy_retry.core.port import Feature
 from requests_smithy_retry.features import table
 
 pytestmark = pytest.mark.once
@@ -21,6 +21,9 @@ PACKAGE = Path(requests_smithy_retry.__file__).parent
 PAGE = PACKAGE.parent / "docs" / "explanation" / "design.md"
 OF_THE_TABLE = {"__init__", "table"}
 """What is no feature in that folder."""
+
+SEAMS = [name for name in vars(Feature) if not name.startswith("_")]
+"""What a feature may override, in the order of the port."""
 
 SHARED = {"smithy/__init__", "smithy/error_code"}
 """What several of the papers' features use."""
@@ -32,7 +35,7 @@ class Row(NamedTuple):
     places: list[str]
     lines: int
     options: list[str]
-    hooks: list[str]
+    seams: list[str]
 
     def modules(self) -> list[Path]:
         found = [PACKAGE / f"{place}.py" for place in self.places if (PACKAGE / f"{place}.py").exists()]
@@ -52,22 +55,22 @@ def rows() -> list[Row]:
 each_row = pytest.mark.parametrize("row", rows(), ids=lambda row: row.places[0])
 
 
-def hooks_of(row: Row) -> set[str]:
-    """The hooks that the classes in a row's modules override."""
+def seams_of(row: Row) -> set[str]:
+    """The seams that the classes in a row's modules override."""
     found: set[str] = set()
     for path in row.modules():
         name = ".".join(("requests_smithy_retry", *path.relative_to(PACKAGE).with_suffix("").parts))
         if "(Feature)" in path.read_text(encoding="utf-8"):
             kinds = [item for item in vars(importlib.import_module(name)).values() if inspect.isclass(item)]
             own = [kind for kind in kinds if issubclass(kind, Feature) and kind is not Feature]
-            found.update(hook for kind in own for hook in HOOKS if hook in vars(kind))
+            found.update(seam for kind in own for seam in SEAMS if seam in vars(kind))
     return found
 
 
 @each_row
-def test_a_row_names_the_hooks_that_its_feature_overrides(row: Row) -> None:
+def test_a_row_names_the_seams_that_its_feature_overrides(row: Row) -> None:
     """In the order of the port."""
-    assert [hook for hook in HOOKS if hook in hooks_of(row)] == row.hooks
+    assert [seam for seam in SEAMS if seam in seams_of(row)] == row.seams
 
 
 @each_row
@@ -80,7 +83,14 @@ def test_a_row_tells_how_long_its_feature_is(row: Row) -> None:
 def test_every_feature_of_the_code_has_a_row() -> None:
     """Those that the table finds by name, and all modules of the folder; nothing is in two rows."""
     source = inspect.getsource(table)
-    named = {*table.JUDGING, *table.SENDING, *re.findall(r'found\("([^"]+)"\)', source), "redis", "..smithy.buckets"}
+    named = {
+        *table.JUDGING,
+        *table.OUTER,
+        *table.INNER,
+        *re.findall(r'found\("([^"]+)"\)', source),
+        "redis",
+        "..smithy.buckets",
+    }
     places = {name.lstrip(".").replace(".", "/") if name.startswith(".") else f"features/{name}" for name in named}
     there = {f"features/{path.stem}" for path in (PACKAGE / "features").iterdir() if path.stem not in OF_THE_TABLE}
     there.discard("features/__pycache__")
@@ -89,8 +99,3 @@ def test_every_feature_of_the_code_has_a_row() -> None:
     assert set() == (places | there) - set(written)
     papers = {f"smithy/{path.stem}" for path in (PACKAGE / "smithy").glob("*.py")} - SHARED
     assert papers == {place for place in written if place.startswith("smithy/")}
-
-
-def test_the_page_can_be_read_in_five_minutes() -> None:
-    """At most 1,500 words."""
-    assert 1_500 >= len(PAGE.read_text(encoding="utf-8").split())

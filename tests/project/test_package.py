@@ -84,7 +84,7 @@ def test_importing_loads_little_and_mounting_what_the_default_mode_needs():
     """No file beside the package's own; no models, other modes or AWS settings, which few programs need."""
     assert {"_HOME"} == loaded_by("import requests_smithy_retry")
     loaded = loaded_by("from requests_smithy_retry import mount\nmount(requests.Session())")
-    assert {"_HOME.adapter", "_HOME.core.machine", "_HOME.core.driver"} <= loaded
+    assert {"_HOME.adapter", "_HOME.core.loop", "_HOME.core.strategy"} <= loaded
     assert set() == loaded & FEW_NEED
 
 

@@ -1,4 +1,4 @@
-"""AWS error codes (contract 3.5, 3.6): where they are, and what they mean."""
+"""AWS error codes (contract 3.4): where they are, and what they mean."""
 
 from __future__ import annotations
 

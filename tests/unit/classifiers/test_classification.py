@@ -1,4 +1,4 @@
-"""The fold (contract 3.2), and who is asked (contract 3.3)."""
+"""The fold, and who is asked (contract 3.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The protocol of a classifier, and how one is made (contract 3.1, 3.3)."""
+"""The protocol of a classifier, and how one is made (contract 3.2)."""
 
 from __future__ import annotations
 

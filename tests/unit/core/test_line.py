@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from requests_smithy_retry import StopReason
 from requests_smithy_retry.clock import Wait
-from requests_smithy_retry.core.line import Bounds, Failure, Go, Line, Progress, Waiter
-from requests_smithy_retry.core.quota import Refused
+from requests_smithy_retry.core.line import Bounds, Failure, Line, Progress, Waiter
+from requests_smithy_retry.core.quota import Go, Refused
 
 PLAIN = Bounds()
 

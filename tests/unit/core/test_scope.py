@@ -1,4 +1,4 @@
-"""Scopes (contract 6.4, 11.3): names, the table, and what eviction must never do."""
+"""Scopes (contract 6.4): names, the table, and what eviction must never do."""
 
 from __future__ import annotations
 

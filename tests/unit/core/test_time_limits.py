@@ -1,4 +1,4 @@
-"""operation_timeout, operation_attempt_timeout and retry_options(deadline=...) (contract 8.1, 8.2, 8.4)."""
+"""operation_timeout, operation_attempt_timeout and retry_options(deadline=...) (contract 8.1, 8.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A clock that runs on while the machine sleeps, and moments on it (contract 8.7)."""
+"""A clock that runs on while the machine sleeps, and moments on it (contract 8.5)."""
 
 from __future__ import annotations
 

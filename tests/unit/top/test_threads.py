@@ -1,4 +1,4 @@
-"""Threads that are switched as often as Python can: nothing is made twice or counted twice (contract 11.6).
+"""Threads that are switched as often as Python can: nothing is made twice or counted twice (contract 11.1).
 
 That buckets lose and make no tokens is searched schedule by schedule (benchmarks/explore/programs.py).
 """

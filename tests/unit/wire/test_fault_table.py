@@ -16,7 +16,7 @@ from tests.faults import DEFAULT_BODY, WELL, CataloguedFault, FaultServer, fault
 from .support import nothing_left, session
 
 UNASKED_101 = "switching-protocols"
-"""Handed on as it is (contract 14.2): its status says all."""
+"""Handed on as it is (contract 14.4): its status says all."""
 AMPLE = 60.0
 """Seconds for one attempt that nothing holds up; enough for any machine."""
 SECONDS = (0.05, 1.0, 20.0)

@@ -1,4 +1,4 @@
-"""Connections that lie idle (contract 14.7): too old ones are not used, and the kernel probes those that are kept."""
+"""Connections that lie idle (contract 14.1): too old ones are not used, and the kernel probes those that are kept."""
 
 from __future__ import annotations
 
