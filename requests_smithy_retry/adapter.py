@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from requests import PreparedRequest, Response, Session
 from requests.adapters import BaseAdapter, HTTPAdapter
@@ -13,7 +13,15 @@ from urllib3.util.retry import Retry
 from .checks import Unshown
 from .clock import SYSTEM_CLOCK, Clock
 from .config.options import UNSET, signature_with
-from .config.retry_config import ADAPTER_OPTIONS, CLASSIFIER_OPTIONS, OPTIONS, RetryConfig, RetryOptions, unknown_option
+from .config.retry_config import (
+    ADAPTER_OPTIONS,
+    CLASSIFIER_OPTIONS,
+    LIBRARY,
+    OPTIONS,
+    RetryConfig,
+    RetryOptions,
+    unknown_option,
+)
 from .config.retry_options import current_options
 from .config.sources import resolve
 from .core.call import Call
@@ -43,6 +51,10 @@ else:  # pragma: no branch - for typing.get_type_hints
 
 S = TypeVar("S", bound=Session)
 
+SHARED = "shared"
+"""The word for a strategy that has the retry budgets of the process."""
+BUDGET_OPTIONS = frozenset({"mode", "quota", "retry_spec", "aws_config"})
+"""The options that make the retry budgets of a strategy: they are not changed for one adapter."""
 POOL_DEFAULTS: dict[str, int] = {"pool_connections": 10, "pool_maxsize": 10, "pool_block": False}
 BUILD_KEY: Any = getattr(HTTPAdapter, "build_connection_pool_key_attributes", None)
 """Makes the key of a pool, since requests 2.32."""
@@ -101,7 +113,9 @@ class RetryAdapter(AdapterBase):
         ``max_attempts``.
     :param pool_block: as in ``HTTPAdapter``.
     :param config: a :class:`RetryConfig`, in place of options; options given beside it override it.
-    :param strategy: any object with the three methods of :class:`RetryStrategy`, in place of ``mode``.
+    :param strategy: any object with the three methods of :class:`RetryStrategy`, in place of ``mode``. Options beside
+        a built-in one hold for this adapter, with the strategy's retry budgets. ``"shared"``: the built-in one, with
+        retry budgets that all adapters of the process share that have it.
     :param defaults: options of a library that mounts the adapter for its users: the environment's values, and options
         given here, override them.
     :param clock: tells the time and sleeps; by default the built-in strategy's own, or the machine's.
@@ -131,7 +145,7 @@ class RetryAdapter(AdapterBase):
         pool_block: bool = False,
         *,
         config: RetryConfig | None = None,
-        strategy: RetryStrategy | None = None,
+        strategy: RetryStrategy | Literal["shared"] | None = None,
         defaults: RetryConfig | None = None,
         clock: Clock | None = None,
         **options: Unpack[RetryOptions],
@@ -163,22 +177,29 @@ class RetryAdapter(AdapterBase):
     def _configure(
         self,
         config: RetryConfig | None,
-        strategy: RetryStrategy | None,
+        strategy: RetryStrategy | Literal["shared"] | None,
         defaults: RetryConfig | None,
         options: dict[str, Any],
         max_retries: Any,
     ) -> None:
         self.counters, self._pool_keys = Counters(), PoolKeys()
         below = _checked(config, defaults)
-        if strategy is not None:
-            _check_beside(strategy, config, {**below, **options})
-        base = strategy.config if isinstance(strategy, StandardRetryStrategy) else config or RetryConfig()
-        base, given = self._with_max_retries(base, max_retries, strategy, options)
+        own: Any = None if isinstance(strategy, str) and strategy == SHARED else strategy
+        if own is not None:
+            _check_beside(own, config, {**below, **dict.fromkeys(options, "code")}, {**_given(defaults), **options})
+        base = own.config if isinstance(own, StandardRetryStrategy) else config or RetryConfig()
+        base, given = self._with_max_retries(base, max_retries, own, options)
         base = base.replace(**options)
         base = base if defaults is None else base.above(defaults)
         # A given strategy has its own config; the environment only sets the adapter's own options.
-        self.retry_config: RetryConfig = resolve(base, names=OPTIONS if strategy is None else ADAPTER_OPTIONS)
-        self._use(strategy_for(self.retry_config, self.clock) if strategy is None else strategy)
+        self.retry_config: RetryConfig = resolve(base, names=OPTIONS if own is None else ADAPTER_OPTIONS)
+        if strategy == SHARED:
+            own = shared_strategy(self.retry_config, self.clock)
+        elif own is None:
+            own = strategy_for(self.retry_config, self.clock)
+        elif isinstance(own, StandardRetryStrategy) and not ADAPTER_OPTIONS.issuperset((*below, *options)):
+            own = own.under(self.retry_config)
+        self._use(own)
         self._show_given(given)
 
     def _use(self, strategy: RetryStrategy) -> None:
@@ -290,7 +311,7 @@ class RetryAdapter(AdapterBase):
 
     @strategy.setter
     def strategy(self, strategy: RetryStrategy) -> None:
-        _check_beside(strategy, None, {})
+        _check_beside(strategy, None, {}, {})
         self._given = True
         self._use(strategy)
         self._forget_shown()
@@ -402,31 +423,66 @@ class RetryAdapter(AdapterBase):
         return other
 
 
-def _checked(config: RetryConfig | None, defaults: RetryConfig | None) -> dict[str, Any]:
-    """Refuse what is no config; return the options that a library's defaults set."""
-    for name, value in (("config", config), ("defaults", defaults)):
-        if not isinstance(value, RetryConfig | None):
-            raise RetryConfigError(name, value, "code", "a RetryConfig is allowed")
+def shared_strategy(config: RetryConfig, clock: Clock) -> StandardRetryStrategy:
+    """Return a strategy that has the retry budgets of the process, under a config.
+
+    :raises RetryConfigError: for a config that asks for a budget of its own.
+    """
+    if config.effective_quota != "payoff":
+        raise RetryConfigError(
+            "quota",
+            config.effective_quota,
+            config.source("quota"),
+            "beside strategy='shared' only 'payoff' is allowed: its retry budgets are those of the process",
+        )
+    key = config.mode, clock
+    shared = _shared.get(key) or _shared.setdefault(key, strategy_for(RetryConfig(mode=config.mode), clock))
+    return shared.under(config)
+
+
+_shared: dict[tuple[str, Clock], StandardRetryStrategy] = {}
+"""The strategies of ``strategy="shared"``, by mode and clock."""
+
+
+def _given(defaults: RetryConfig | None) -> dict[str, Any]:
+    """Return the options that a library's defaults set."""
     return {} if defaults is None else {name: getattr(defaults, name) for name in filter(defaults.is_given, OPTIONS)}
 
 
-def _check_beside(strategy: RetryStrategy, config: RetryConfig | None, options: dict[str, Any]) -> None:
-    """Refuse options that would have no effect, because the given strategy has its own."""
+def _checked(config: RetryConfig | None, defaults: RetryConfig | None) -> dict[str, str]:
+    """Refuse what is no config; return the source of each option that a library's defaults set."""
+    for name, value in (("config", config), ("defaults", defaults)):
+        if not isinstance(value, RetryConfig | None):
+            raise RetryConfigError(name, value, "code", "a RetryConfig is allowed")
+    return dict.fromkeys(_given(defaults), LIBRARY)
+
+
+def _check_beside(
+    strategy: object, config: RetryConfig | None, sources: dict[str, str], options: dict[str, Any]
+) -> None:
+    """Refuse options that would have no effect, because the given strategy has its own.
+
+    A built-in one goes by other options than its own for this adapter, but its retry budgets are what they are.
+
+    :param sources: of the options.
+    """
     if isinstance(strategy, type) or not isinstance(strategy, RetryStrategy):
         raise RetryConfigError(
             "strategy",
             strategy,
             "code",
-            "an object with acquire_initial_retry_token, refresh_retry_token_for_retry and record_success is allowed",
+            "'shared', or an object with acquire_initial_retry_token, refresh_retry_token_for_retry and record_success, "
+            "is allowed",
         )
-    ours = ADAPTER_OPTIONS
-    if not isinstance(strategy, StandardRetryStrategy):
-        ours |= CLASSIFIER_OPTIONS
-    elif config is not None:
-        raise RetryConfigError("config", config, "code", "only one of config and a built-in strategy is allowed")
+    ours = ADAPTER_OPTIONS | CLASSIFIER_OPTIONS
+    if isinstance(strategy, StandardRetryStrategy):
+        ours = frozenset(OPTIONS.keys() - BUDGET_OPTIONS)
+        if config is not None:
+            raise RetryConfigError("config", config, "code", "only one of config and a built-in strategy is allowed")
     for name, value in options.items():
         if name not in ours:
-            raise RetryConfigError(name, value, "code", f"it belongs to the strategy: give it to {strategy!r} instead")
+            allowed = f"it belongs to the strategy: give it to {strategy!r} instead"
+            raise RetryConfigError(name, value, sources[name], allowed)
 
 
 # A mix-in before us (requests-ratelimiter) may pass on only the options in the signature.
@@ -439,7 +495,7 @@ def mount(
     *,
     at: str | None = None,
     config: RetryConfig | None = None,
-    strategy: RetryStrategy | None = None,
+    strategy: RetryStrategy | Literal["shared"] | None = None,
     defaults: RetryConfig | None = None,
     **options: Unpack[RetryOptions],
 ) -> S:
@@ -449,7 +505,8 @@ def mount(
 
     :param at: the URL to mount at, in place of ``http://`` and ``https://``.
     :param config: a :class:`RetryConfig`, in place of options.
-    :param strategy: any retry strategy, in place of ``mode``.
+    :param strategy: any retry strategy, in place of ``mode``; or ``"shared"``: all adapters of the process that have it
+        share their retry budgets, so that a new session for each call keeps one.
     :param defaults: options of a library that mounts the adapter for its users: the environment's values, and options
         given here, override them.
     :param options: any option of :class:`RetryConfig`.

@@ -159,8 +159,9 @@ class PreparingPool(HTTPConnectionPool):
         lay = None if since is None or conn.sock is None else self.addresses.clock.now() - since
         try:
             return super()._make_request(conn, *args, **kwargs)
-        except ConnectionError:
-            if lay is not None and not this_thread.retries_off:
+        except BaseException as error:
+            del args, kwargs  # a traceback leads to this frame, and they have the headers and the body
+            if isinstance(error, ConnectionError) and lay is not None and not this_thread.retries_off:
                 self._learn(lay)
             raise
 

@@ -276,12 +276,16 @@ def test_its_number_of_attempts_is_a_number_or_none(said: object) -> None:
 # What may be beside a strategy
 
 
-THREE = "an object with acquire_initial_retry_token, refresh_retry_token_for_retry and record_success is allowed"
+THREE = (
+    "'shared', or an object with acquire_initial_retry_token, refresh_retry_token_for_retry and record_success, "
+    "is allowed"
+)
 OF_THE_ADAPTER = {
     *("allowed_methods", "deadline_header", "enabled", "idempotency_key", "listeners", "max_wait", "on_unauthorized"),
     *("operation_attempt_timeout", "operation_timeout", "raise_on_status", "resume", "scope", "telemetry", "timeout"),
-    "trust_env",
+    *("trust_env", "max_idle"),
 }
+OF_THE_BUDGET = {"mode", "quota", "retry_spec", "aws_config"}
 OF_CLASSIFIERS = {"classifiers", "retry_status_codes", "validate"}
 
 
@@ -305,9 +309,10 @@ def test_a_config_is_not_taken_beside_a_strategy_that_has_one() -> None:
 
 @pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(RetryConfig) if field.init])
 def test_an_option_of_the_strategys_is_not_taken_beside_it(name: str) -> None:
-    """An option of the strategy is refused, because it would have no effect; a foreign one may have classifiers."""
+    """What would have no effect is refused: a budget beside a built-in one, options of ours beside any other."""
     options: Any = {name: 1}
-    for strategy, taken in ((StandardRetryStrategy(), set()), (Guide(), OF_CLASSIFIERS)):
+    budget = {field.name for field in dataclasses.fields(RetryConfig) if field.init} - OF_THE_BUDGET
+    for strategy, taken in ((StandardRetryStrategy(), budget), (Guide(), OF_CLASSIFIERS)):
         said = ""
         try:
             RetryAdapter(strategy=strategy, **options)

@@ -89,7 +89,7 @@ def test_every_session_can_have_defaults_of_a_library(monkeypatch) -> None:
     ("defaults", "said"),
     [
         ({"max_attempts": 4}, r"^defaults=\{'max_attempts': 4\} \(from code\): a RetryConfig is allowed"),
-        (RetryConfig(max_attempts=4), r"^max_attempts=4 .*belongs to the strategy"),
+        (RetryConfig(quota=4), r"^quota=4 .*belongs to the strategy"),
     ],
 )
 def test_what_can_be_no_default_is_refused(defaults: Any, said: str) -> None:
