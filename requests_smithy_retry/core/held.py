@@ -303,7 +303,8 @@ def read_by_the_clock(response: Response, parts: list[bytes], size: int) -> None
 
 def received_by(response: Response) -> int | None:
     """Return the encoded bytes that the last connection brought of a body; None: nobody counted them."""
-    brought = getattr(getattr(response.raw, "_fp", None), "brought", None)
+    watch = getattr(getattr(response.raw, "_original_response", None), "watch", None)
+    brought = getattr(watch, "brought", None)
     return brought if isinstance(brought, int) else None
 
 

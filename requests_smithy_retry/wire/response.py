@@ -9,10 +9,11 @@ missing reasons.
 from __future__ import annotations
 
 import http.client
+import re
 import socket
 from io import BufferedReader
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import urllib3
 from requests import Response
@@ -32,6 +33,11 @@ UNREAD_BYTES = 1_048_576
 """The longest body, coded or not, that response hooks may find unread."""
 MOST_LINE = 1024
 """The longest line of a chunk that is parsed here, in bytes; a longer one is left to urllib3."""
+CUT_LAST_CHUNK = re.compile(rb"\n0[^\n]*\Z")
+"""The end of a connection within a line that may have been the beginning of a padded size, such as ``00ff``."""
+MOST_TAIL = 64
+BUFFER = 65_536
+"""The bytes that one ``recv`` may bring. The standard library's buffer is as large from Python 3.14 on."""
 PREFETCH_PART = 16_384
 MOST_INTERIM = 16
 """The most 1xx responses that are skipped."""
@@ -45,9 +51,30 @@ _NO_FILE: Any = SimpleNamespace(makefile=lambda mode: None)
 """A stand-in for the socket, of which ``http.client`` would make a file."""
 
 
+class Watch(Protocol):
+    """Stands between a :class:`Reader` and the buffer above, from the first byte of a body on."""
+
+    @property
+    def brought(self) -> int:
+        """The encoded bytes of the body that came over the current connection."""
+
+    def readinto(self, reader: Reader, buffer: Any) -> int | None:
+        """Read what :meth:`Reader.receive` brings, or more."""
+
+    def raise_failure(self) -> None:
+        """Raise what the next read would raise, if that is known."""
+
+    def close(self) -> None:
+        """The response is closed."""
+
+
 class Reader(socket.SocketIO):
     """The raw stream of a response, made like a ``SocketIO``."""
 
+    watch: Watch | None = None
+    """Sees the body, and may go on with it where the connection ends."""
+    tail: bytes | None = None
+    """The last bytes of a chunked body so far; None: its end is not looked at."""
     ahead: bytearray | None = None
     """Bytes fetched ahead, to be read next. Empty: nothing may be read now. None: read from the socket."""
     failure: OSError | None = None
@@ -56,7 +83,13 @@ class Reader(socket.SocketIO):
     """True once the far end is known to have closed its side."""
 
     def readinto(self, buffer: Any) -> int | None:
-        """Read bytes that were fetched ahead, or do one ``recv`` that ends by the attempt's deadline."""
+        return self.receive(buffer) if self.watch is None else self.watch.readinto(self, buffer)
+
+    def receive(self, buffer: Any) -> int | None:
+        """Read bytes that were fetched ahead, or do one ``recv`` that ends by the attempt's deadline.
+
+        :raises http.client.IncompleteRead: at an end that looks like a last chunk, and may be the beginning of a size.
+        """
         if self.ahead is not None:
             count = self._read_ahead(buffer)
         elif this_thread.deadline is None:
@@ -71,7 +104,24 @@ class Reader(socket.SocketIO):
                 sock.settimeout(this_thread.rest(usual) if this_thread.connecting is True else usual)
         if not count:
             self.ended = count is not None
+        if self.tail is not None and count is not None:
+            self._see_end(buffer, count)
         return count
+
+    def _see_end(self, buffer: Any, count: int) -> None:
+        tail = b"" if self.tail is None or count >= MOST_TAIL else self.tail
+        self.tail = (tail + bytes(buffer[max(0, count - MOST_TAIL) : count]))[-MOST_TAIL:]
+        if not count and CUT_LAST_CHUNK.search(self.tail):
+            raise http.client.IncompleteRead(b"")
+
+    def close(self) -> None:
+        if self.watch is not None and not self.closed:
+            self.watch.close()
+        super().close()
+
+    def let_go(self) -> None:
+        """Let go of the socket, which its connection has closed; this stream stays open."""
+        self._sock._decref_socketios()  # type: ignore[attr-defined]
 
     def _read_ahead(self, buffer: Any) -> int | None:
         ahead = self.held_ahead
@@ -144,21 +194,6 @@ class BoundedReader(Reader):
             return super().readinto(buffer)
 
 
-class _Buffer(BufferedReader):
-    """The buffer above a :class:`Reader`."""
-
-
-class _ChunkBuffer(_Buffer):
-    """The buffer of a chunked body, which rejects a cut last chunk."""
-
-    def readline(self, size: int | None = -1, /) -> bytes:
-        line = super().readline(size)
-        # The connection ended within a line that may have been the beginning of a padded size, such as ``00ff``.
-        if line.startswith(b"0") and not line.endswith(b"\n") and self.raw.ended:  # type: ignore[attr-defined]
-            raise http.client.IncompleteRead(line)
-        return line
-
-
 class CheckedResponse(http.client.HTTPResponse):
     """A response that skips interim responses and rejects a head that is cut or contradicts itself."""
 
@@ -167,8 +202,8 @@ class CheckedResponse(http.client.HTTPResponse):
     length: int | None
     retries_off = False
     """True while retries are switched off."""
-    had_chunk: bool = False
-    """True once a chunk was not empty."""
+    watch: Watch | None = None
+    """Sees its body."""
 
     def __init__(self, sock: Any, debuglevel: int = 0, method: str | None = None, url: str | None = None) -> None:
         try:
@@ -180,7 +215,7 @@ class CheckedResponse(http.client.HTTPResponse):
             _init(self, sock, debuglevel, method, url)
         else:
             _init(self, _NO_FILE, debuglevel, method, url)
-            self.fp = _Buffer(Reader(sock, "r"))
+            self.fp = BufferedReader(Reader(sock, "r"), BUFFER)
 
     def begin(self) -> None:
         """Read the head.
@@ -214,8 +249,9 @@ class CheckedResponse(http.client.HTTPResponse):
             self.will_close = True  # the rest of this connection is not HTTP
         if self.length is None and not self.chunked:
             self._check_length()
-        if self.chunked and isinstance(self.fp, _Buffer):
-            self.fp.__class__ = _ChunkBuffer
+        reader = getattr(self.fp, "raw", None)
+        if self.chunked and isinstance(reader, Reader):
+            reader.tail = reader.in_buffer(self.fp)[-MOST_TAIL:]
 
     def _check_length(self) -> None:
         """Check the Content-Length where ``http.client`` found no usable one. Empty elements count for none."""
@@ -229,17 +265,38 @@ class CheckedResponse(http.client.HTTPResponse):
         self.length = int(value)  # the same value, repeated
 
     def _safe_read(self, amt: int) -> bytes:
+        """Read exactly so many bytes, as ``http.client`` does: a chunk, the end of one, or a whole body.
+
+        :raises http.client.IncompleteRead: also for a negative size, which the buffer would take for "everything".
+        """
+        data: bytes = self.fp.read(amt) if 0 <= amt <= 65_536 else self._read_much(amt)
+        if len(data) == amt:
+            return data
+        if self.watch is not None:
+            self.watch.raise_failure()
+        raise http.client.IncompleteRead(data, amt - len(data))
+
+    def _read_much(self, amt: int) -> bytes:
         if amt < 0:
-            # A chunk of negative size, which the buffer would take for "everything".
             raise http.client.IncompleteRead(b"")
-        if amt:
-            self.had_chunk = True
-        data: bytes = _safe_read(self, amt)
-        return data
+        try:
+            return _safe_read(self, amt)  # type: ignore[no-any-return]
+        except http.client.IncompleteRead:
+            if self.watch is not None:
+                self.watch.raise_failure()
+            raise
 
 
 class _ReadsToLength(CheckedResponse):
-    """For urllib3 1.26, which does not check that a length was reached."""
+    """For urllib3 1.26, which does not check that a length was reached, nor tell whether anything was decoded."""
+
+    had_chunk: bool = False
+    """True once a chunk was not empty."""
+
+    def _safe_read(self, amt: int) -> bytes:
+        data = super()._safe_read(amt)
+        self.had_chunk = self.had_chunk or amt > 0
+        return data
 
     def read(self, amt: int | None = None) -> bytes:
         data = super().read(amt)
