@@ -141,8 +141,7 @@ class WatchedBody:
         self.mend: Callable[[WatchedBody, Exception], None] | None = None
         """Has the body continue over another connection, or raises the exception for its reader."""
         buffered = reader.in_buffer(original.fp)
-        if buffered:
-            self._take(buffered, len(buffered[: self.total]))
+        self._take(buffered, len(buffered[: self.total]))
 
     @property
     def brought(self) -> int:
