@@ -138,7 +138,8 @@ class PreparingPool(HTTPConnectionPool):
         connection: Any = None
         try:
             connection = super()._get_conn(timeout)
-            if is_done_with(connection, self.addresses.clock.now()):
+            is_misdirected, this_thread.is_misdirected = this_thread.is_misdirected, False
+            if is_misdirected or is_done_with(connection, self.addresses.clock.now()):
                 connection.close()
                 if not connection.auto_open:  # one through a proxy's tunnel, in urllib3 1.26
                     connection = self._new_conn()

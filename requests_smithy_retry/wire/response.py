@@ -42,6 +42,9 @@ PREFETCH_PART = 16_384
 MOST_INTERIM = 16
 """The most 1xx responses that are skipped."""
 
+MISDIRECTED = 421
+"""The status of an answer whose connection is not for the host of its request (RFC 9110 15.5.20): it is closed."""
+
 _recv_into = socket.SocketIO.readinto
 _base: Any = http.client.HTTPResponse
 _init, _begin = _base.__init__, _base.begin
@@ -224,8 +227,12 @@ class CheckedResponse(http.client.HTTPResponse):
         :raises InvalidHeader: for an invalid Content-Length; one beside chunks does not count (RFC 9112 6.3).
         """
         _begin(self)
-        if not self.length and not this_thread.retries_off:
+        if this_thread.retries_off:
+            return
+        if not self.length:
             self._check_head()
+        if self.status == MISDIRECTED:
+            self.will_close = this_thread.is_misdirected = True
 
     def _read_status(self) -> tuple[str, int, str]:
         """Read a status, past interim responses; ``begin`` itself would read past any number of 100, and no other."""
