@@ -8,6 +8,7 @@ missing reasons.
 
 from __future__ import annotations
 
+import enum
 import http.client
 import re
 import socket
@@ -38,7 +39,9 @@ CUT_LAST_CHUNK = re.compile(rb"\n0[^\n]*\Z")
 MOST_TAIL = 64
 BUFFER = 65_536
 """The bytes that one ``recv`` may bring. The standard library's buffer is as large from Python 3.14 on."""
-PREFETCH_PART = 16_384
+PREFETCH_PART = 65_536
+LAST_CHUNK = b"\n0\r\n\r\n"
+"""The end of a chunked body without trailers."""
 MOST_INTERIM = 16
 """The most 1xx responses that are skipped."""
 
@@ -135,7 +138,8 @@ class Reader(socket.SocketIO):
             finally:
                 del failure  # its traceback refers to this frame
         count = min(len(buffer), len(ahead))
-        buffer[:count] = ahead[:count]
+        with memoryview(ahead) as view:
+            buffer[:count] = view[:count]
         del ahead[:count]
         if count and not ahead and self.failure is None:
             self.ahead = None
@@ -343,6 +347,41 @@ def set_read_timeout(raw: Any, seconds: float | None, in_all: float | None = Non
         reader.seconds = in_all  # type: ignore[attr-defined]
 
 
+class Arrived(enum.Enum):
+    """How much of a body is at hand that nobody has read."""
+
+    WHOLE = enum.auto()
+    """All of it."""
+    COMING = enum.auto()
+    """Its beginning; the rest is long or late."""
+    BROKEN = enum.auto()
+    """Its beginning, and no more will come."""
+
+
+def arrived(raw: Any, most: int, seconds: float | None) -> Arrived | None:
+    """Return how much of an unread body is at hand, without decoding it; None if it is not read from a socket.
+
+    :param most: the longest body that is waited for, in bytes, coded or not.
+    :param seconds: the longest wait; None: as long as the attempt's deadline and the socket's timeout allow.
+    """
+    reader = reader_of(raw)
+    if reader is None:
+        return None
+    framing, before = framing_of(raw), reader.in_buffer(raw._original_response.fp)
+    until: Deadline | None = None
+    while True:
+        ahead = reader.held_ahead
+        if framing.is_complete(before, ahead, ended=reader.ended):
+            return Arrived.WHOLE
+        if reader.ended or reader.failure is not None:
+            return Arrived.BROKEN
+        until = until or earliest(after(seconds, SYSTEM_CLOCK), this_thread.deadline)
+        left = None if until is None else until.left()
+        is_late = len(before) + len(ahead) > most or framing.is_above(most) or (left is not None and left <= 0)
+        if is_late or not (reader.fetch_ahead(left) or reader.ended or reader.failure is not None):
+            return Arrived.COMING
+
+
 class Peeked(NamedTuple):
     """The beginning of a body.
 
@@ -399,6 +438,14 @@ class Sized:
         self.body: bytes = b""
         self._length = length
 
+    def is_above(self, most: int) -> bool:
+        """Return True if it announced more bytes than these."""
+        return self._length is not None and self._length > most
+
+    def is_complete(self, before: bytes, ahead: bytearray, *, ended: bool) -> bool:
+        """Return True if these bytes are all of it, given whether the connection ended after them."""
+        return ended if self._length is None else len(before) + len(ahead) >= self._length
+
     def take(self, data: bytes) -> bool:
         """Inspect all bytes so far; return True if more would change nothing."""
         self.body = data[: self._length]
@@ -421,6 +468,20 @@ class Chunks:
     @property
     def body(self) -> bytes:
         return bytes(self._taken) + self._begun
+
+    def is_above(self, most: int) -> bool:
+        """Return False: its length is not announced."""
+        return False
+
+    def is_complete(self, before: bytes, ahead: bytearray, *, ended: bool) -> bool:
+        """Return True if these bytes are all of it. Only trailers, and a connection that ended, are parsed for it."""
+        tail = before[-len(LAST_CHUNK) :] + ahead[-len(LAST_CHUNK) :]
+        if tail.endswith(LAST_CHUNK) or tail == LAST_CHUNK[1:]:
+            return True
+        if not (ended or tail.endswith(b"\r\n\r\n")):
+            return False
+        self.take(before + ahead)
+        return self.is_whole(ended=ended)
 
     def take(self, data: bytes) -> bool:
         """Inspect all bytes so far; return True if more would change nothing."""
