@@ -11,7 +11,7 @@ IDEMPOTENT_METHODS = frozenset(
 )
 """RFC 9110 9.2.2, QUERY of RFC 10008, and methods that only read: LIST of Vault, the safe ones of WebDAV and CalDAV."""
 
-NOT_APPLIED_STATUSES = frozenset({408, 425, 429})
+NOT_APPLIED_STATUSES = frozenset({408, 421, 425, 429})
 
 
 def resend_ruling(facts: ResendFacts, status: int | None, verdict: RetryAction) -> RetryForbidden | None:

@@ -18,10 +18,15 @@ RETRY_STATUS_CODES = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522
 THROTTLING_STATUSES = frozenset({429, 529})
 
 TRANSIENT, THROTTLED = RetryAction.transient_error(), RetryAction.throttling_error()
+ELSEWHERE = RetryAction.client_error()
+"""The service is well: this connection alone is not for the request's host."""
 
 TOO_MANY_REQUESTS = 429
 FORBIDDEN = 403
 CONTENT_TOO_LARGE = 413
+MISDIRECTED = 421
+MOST_MISDIRECTED = 2
+"""The last attempt whose 421 is sent again: a server that always says so gets three requests."""
 
 RATE_LIMIT_WORDS = rb"(?i)secondary rate limit|abuse detection|rate ?limit ?exceeded|rate ?limited"
 """The words by which the body of a 403 says that it is a rate limit: GitHub's, and those of Google's APIs."""
@@ -44,7 +49,8 @@ class HttpStatusCodeClassifier:
 
     Where 429 is among them, a 403 that says that it is a rate limit is throttling, too: it has a ``Retry-After``, or
     its body says so. A 413 with a ``Retry-After`` is transient. Some servers send ``Retry-After: 0`` with each answer,
-    which says nothing. There is no opinion on the rest.
+    which says nothing. A 421 came over a connection that is not for its host; it is sent again over a fresh one, at
+    most twice (RFC 9110 15.5.20). There is no opinion on the rest.
 
     :param codes: the statuses to retry, from 100 to 599.
     :param by_status_alone: nothing else is looked at.
@@ -68,9 +74,11 @@ class HttpStatusCodeClassifier:
         return cls(codes)
 
     def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
-        """Judge by the status, and by what a 403 or a 413 says besides."""
+        """Judge by the status, by what a 403 or a 413 says besides, and by how often a 421 came."""
         status = outcome.status
         verdict = verdict_on_status(status) if status in self.codes else NO_ACTION
+        if status == MISDIRECTED and not self.by_status_alone and verdict is NO_ACTION:
+            return ELSEWHERE if outcome.attempt <= MOST_MISDIRECTED else NO_ACTION
         if self.by_status_alone or TOO_MANY_REQUESTS not in self.codes:
             return verdict
         if status == TOO_MANY_REQUESTS or (status == FORBIDDEN and verdict is NO_ACTION):

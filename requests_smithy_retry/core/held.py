@@ -15,7 +15,7 @@ from requests import PreparedRequest, Response
 from ..clock import after, earliest
 from ..interruptions import is_interruption
 from ..wire.decoding import verify_whole
-from ..wire.response import UNREAD_BYTES, Peeked, peek, reader_of
+from ..wire.response import PEEK_SECONDS, UNREAD_BYTES, Arrived, Peeked, arrived, peek, reader_of
 from ..wire.state import this_thread, timeout_of
 from ..wire.upload import BodyChanged
 from .time_limits import TimeLimits, as_body_failure
@@ -32,6 +32,8 @@ MUTEX_SECONDS = 1.0
 """Seconds to wait for a pool's lock; a signal that hit its queue may have left it locked for good."""
 BODY_PART = 10_240
 """The size of the parts in which requests reads."""
+HOOK_SECONDS = 0.25
+"""The most seconds for which a response hook waits for the body to be at hand."""
 NO_HOOKS: dict[str, list[Any]] = {"response": []}
 """The hooks of a request without any hook that could see its body unread."""
 IN_ANY_TIME = nullcontext()
@@ -91,7 +93,8 @@ class Held:
         """Look at the beginning of a failed response's body. False: it cannot be looked at, only read."""
         assert self.response is not None
         with self._in_time():
-            self.peeked = peeked = peek(self.response)
+            waits_for_hooks = has_hooks(self.response.request) and this_thread.deadline is None
+            self.peeked = peeked = peek(self.response, seconds=HOOK_SECONDS if waits_for_hooks else PEEK_SECONDS)
         self.is_unread = peeked is not None and not peeked.whole
         return peeked is not None
 
@@ -266,10 +269,11 @@ def _close_idle(raw: Any) -> None:
 def complete(response: Response, request: PreparedRequest | None) -> None:
     """Make sure that a body is whole (contract 14.4), and by the attempt's deadline.
 
-    :param request: where it has hooks, a body that is not long is left unread for them; None: read it.
+    :param request: where it has hooks, they come first if the body is long or late, or left unread for them; None:
+        read it.
     :raises Exception: for a body that is not whole, as requests raises it, or ``TimeoutError``.
     """
-    if is_read(response) or (request is not None and request.hooks != NO_HOOKS and is_short_and_whole(response)):
+    if is_read(response) or (has_hooks(request) and is_left_to_hooks(response)):
         return
     raw: Any = response.raw
     # On any connection each read from the socket ends by the deadline from now on.
@@ -283,10 +287,22 @@ def complete(response: Response, request: PreparedRequest | None) -> None:
         verify_whole(response)  # a body that was read to its end may lack that of its coding
 
 
-def is_short_and_whole(response: Response) -> bool:
-    """Return True if hooks may find a body unread: it is not long, all of it is there, and it is whole."""
-    peeked = peek(response, UNREAD_BYTES, None)
-    return peeked is not None and peeked.whole
+def has_hooks(request: PreparedRequest | None) -> bool:
+    """Return True if a request has a hook that sees its response before the body is read, as requests calls it."""
+    return request is not None and request.hooks != NO_HOOKS
+
+
+def is_left_to_hooks(response: Response) -> bool:
+    """Return True if hooks are to find a body unread: it is whole, or so long or late that they are not to wait for it.
+
+    Under a deadline, and where only its decoding shows whether it is whole, it is read before.
+    """
+    is_bounded = this_thread.deadline is not None
+    seconds = None if is_bounded else HOOK_SECONDS if response.status_code < 400 else 0.0  # that was waited for
+    found = arrived(response.raw, UNREAD_BYTES, seconds)
+    if found is Arrived.WHOLE and response.headers.get("content-encoding"):
+        return not is_bounded and response.status_code >= 300
+    return found is Arrived.WHOLE or (found is Arrived.COMING and not is_bounded)
 
 
 def read_by_the_clock(response: Response, parts: list[bytes], size: int) -> None:
@@ -303,7 +319,8 @@ def read_by_the_clock(response: Response, parts: list[bytes], size: int) -> None
 
 def received_by(response: Response) -> int | None:
     """Return the encoded bytes that the last connection brought of a body; None: nobody counted them."""
-    brought = getattr(getattr(response.raw, "_fp", None), "brought", None)
+    watch = getattr(getattr(response.raw, "_original_response", None), "watch", None)
+    brought = getattr(watch, "brought", None)
     return brought if isinstance(brought, int) else None
 
 

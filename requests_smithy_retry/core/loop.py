@@ -17,6 +17,7 @@ from ..config.retry_options import current_options
 from ..errors import RetryError, StopReason
 from ..observing.history import AttemptRecord, Before, RetryHistory, ScheduledRetry, attach
 from ..observing.log import log_attempt, logger
+from ..wire.broken import sets_cookies, with_broken_body
 from ..wire.state import this_thread
 from .attempt import AttemptFailed, asks_for_nothing
 from .call import AT_ONCE, Call
@@ -237,9 +238,13 @@ def hand_over(call: Call, history: RetryHistory) -> Response:
     """Return the last attempt's own response, or raise its own exception, with the record attached."""
     if call.held is None or call.held.is_lost:
         return raise_alone(call, not_sent_error(call.request, history))
-    if call.held.error is not None:
-        return raise_alone(call, with_history(call.held.error, history))
     response = call.held.response
+    if call.held.error is not None:
+        error = with_history(call.held.error, history)
+        if response is None or call.stream or isinstance(error, WaitEnded) or not sets_cookies(response):
+            return raise_alone(call, error)
+        attach(response, history)
+        return with_broken_body(response, error)
     assert response is not None
     attach(response, history)
     call.adapter._fill_retries(response, call.history)

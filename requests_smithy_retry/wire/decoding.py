@@ -86,7 +86,8 @@ def _came_to_end(response: Response, raw: Any) -> bool:
     is_all = asked is not None and int(asked[1]) == 0 and int(asked[2]) + 1 == int(asked[3])
     is_part = response.status_code == PARTIAL and not is_all
     # urllib3 does not count the bytes of chunks.
-    return is_part or not (raw.tell() or getattr(getattr(raw, "_original_response", None), "had_chunk", False))
+    had_chunk = getattr(getattr(raw, "_original_response", None), "had_chunk", False)
+    return is_part or not (raw.tell() or had_chunk or getattr(raw, "_has_decoded_content", False))
 
 
 def is_at_end(decoder: Any) -> bool:

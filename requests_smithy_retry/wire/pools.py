@@ -143,7 +143,8 @@ class PreparingPool(HTTPConnectionPool):
         try:
             connection = super()._get_conn(timeout)
             most = min(self.addresses.max_idle, self.known_to_die_after)
-            if is_done_with(connection, self.addresses.clock.now(), most):
+            is_misdirected, this_thread.is_misdirected = this_thread.is_misdirected, False
+            if is_misdirected or is_done_with(connection, self.addresses.clock.now(), most):
                 connection.close()
                 if not connection.auto_open:  # one through a proxy's tunnel, in urllib3 1.26
                     connection = self._new_conn()
@@ -152,7 +153,6 @@ class PreparingPool(HTTPConnectionPool):
             if connection is not None:
                 connection.close()  # after an interruption urllib3 does not know of it
             raise
-
 
     def _make_request(self, conn: Any, *args: Any, **kwargs: Any) -> Any:
         since = getattr(conn, "idle_since", None)

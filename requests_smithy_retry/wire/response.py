@@ -8,11 +8,13 @@ missing reasons.
 
 from __future__ import annotations
 
+import enum
 import http.client
+import re
 import socket
 from io import BufferedReader
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import urllib3
 from requests import Response
@@ -32,9 +34,19 @@ UNREAD_BYTES = 1_048_576
 """The longest body, coded or not, that response hooks may find unread."""
 MOST_LINE = 1024
 """The longest line of a chunk that is parsed here, in bytes; a longer one is left to urllib3."""
-PREFETCH_PART = 16_384
+CUT_LAST_CHUNK = re.compile(rb"\n0[^\n]*\Z")
+"""The end of a connection within a line that may have been the beginning of a padded size, such as ``00ff``."""
+MOST_TAIL = 64
+BUFFER = 65_536
+"""The bytes that one ``recv`` may bring. The standard library's buffer is as large from Python 3.14 on."""
+PREFETCH_PART = 65_536
+LAST_CHUNK = b"\n0\r\n\r\n"
+"""The end of a chunked body without trailers."""
 MOST_INTERIM = 16
 """The most 1xx responses that are skipped."""
+
+MISDIRECTED = 421
+"""The status of an answer whose connection is not for the host of its request (RFC 9110 15.5.20): it is closed."""
 
 _recv_into = socket.SocketIO.readinto
 _base: Any = http.client.HTTPResponse
@@ -45,9 +57,30 @@ _NO_FILE: Any = SimpleNamespace(makefile=lambda mode: None)
 """A stand-in for the socket, of which ``http.client`` would make a file."""
 
 
+class Watch(Protocol):
+    """Stands between a :class:`Reader` and the buffer above, from the first byte of a body on."""
+
+    @property
+    def brought(self) -> int:
+        """The encoded bytes of the body that came over the current connection."""
+
+    def readinto(self, reader: Reader, buffer: Any) -> int | None:
+        """Read what :meth:`Reader.receive` brings, or more."""
+
+    def raise_failure(self) -> None:
+        """Raise what the next read would raise, if that is known."""
+
+    def close(self) -> None:
+        """The response is closed."""
+
+
 class Reader(socket.SocketIO):
     """The raw stream of a response, made like a ``SocketIO``."""
 
+    watch: Watch | None = None
+    """Sees the body, and may go on with it where the connection ends."""
+    tail: bytes | None = None
+    """The last bytes of a chunked body so far; None: its end is not looked at."""
     ahead: bytearray | None = None
     """Bytes fetched ahead, to be read next. Empty: nothing may be read now. None: read from the socket."""
     failure: OSError | None = None
@@ -56,7 +89,13 @@ class Reader(socket.SocketIO):
     """True once the far end is known to have closed its side."""
 
     def readinto(self, buffer: Any) -> int | None:
-        """Read bytes that were fetched ahead, or do one ``recv`` that ends by the attempt's deadline."""
+        return self.receive(buffer) if self.watch is None else self.watch.readinto(self, buffer)
+
+    def receive(self, buffer: Any) -> int | None:
+        """Read bytes that were fetched ahead, or do one ``recv`` that ends by the attempt's deadline.
+
+        :raises http.client.IncompleteRead: at an end that looks like a last chunk, and may be the beginning of a size.
+        """
         if self.ahead is not None:
             count = self._read_ahead(buffer)
         elif this_thread.deadline is None:
@@ -71,7 +110,24 @@ class Reader(socket.SocketIO):
                 sock.settimeout(this_thread.rest(usual) if this_thread.connecting is True else usual)
         if not count:
             self.ended = count is not None
+        if self.tail is not None and count is not None:
+            self._see_end(buffer, count)
         return count
+
+    def _see_end(self, buffer: Any, count: int) -> None:
+        tail = b"" if self.tail is None or count >= MOST_TAIL else self.tail
+        self.tail = (tail + bytes(buffer[max(0, count - MOST_TAIL) : count]))[-MOST_TAIL:]
+        if not count and CUT_LAST_CHUNK.search(self.tail):
+            raise http.client.IncompleteRead(b"")
+
+    def close(self) -> None:
+        if self.watch is not None and not self.closed:
+            self.watch.close()
+        super().close()
+
+    def let_go(self) -> None:
+        """Let go of the socket, which its connection has closed; this stream stays open."""
+        self._sock._decref_socketios()  # type: ignore[attr-defined]
 
     def _read_ahead(self, buffer: Any) -> int | None:
         ahead = self.held_ahead
@@ -82,7 +138,8 @@ class Reader(socket.SocketIO):
             finally:
                 del failure  # its traceback refers to this frame
         count = min(len(buffer), len(ahead))
-        buffer[:count] = ahead[:count]
+        with memoryview(ahead) as view:
+            buffer[:count] = view[:count]
         del ahead[:count]
         if count and not ahead and self.failure is None:
             self.ahead = None
@@ -144,21 +201,6 @@ class BoundedReader(Reader):
             return super().readinto(buffer)
 
 
-class _Buffer(BufferedReader):
-    """The buffer above a :class:`Reader`."""
-
-
-class _ChunkBuffer(_Buffer):
-    """The buffer of a chunked body, which rejects a cut last chunk."""
-
-    def readline(self, size: int | None = -1, /) -> bytes:
-        line = super().readline(size)
-        # The connection ended within a line that may have been the beginning of a padded size, such as ``00ff``.
-        if line.startswith(b"0") and not line.endswith(b"\n") and self.raw.ended:  # type: ignore[attr-defined]
-            raise http.client.IncompleteRead(line)
-        return line
-
-
 class CheckedResponse(http.client.HTTPResponse):
     """A response that skips interim responses and rejects a head that is cut or contradicts itself."""
 
@@ -167,8 +209,8 @@ class CheckedResponse(http.client.HTTPResponse):
     length: int | None
     retries_off = False
     """True while retries are switched off."""
-    had_chunk: bool = False
-    """True once a chunk was not empty."""
+    watch: Watch | None = None
+    """Sees its body."""
 
     def __init__(self, sock: Any, debuglevel: int = 0, method: str | None = None, url: str | None = None) -> None:
         if hasattr(type(sock), "_io_refs"):
@@ -176,7 +218,7 @@ class CheckedResponse(http.client.HTTPResponse):
             # alone: Python 3.10 leaves the answer to CONNECT open.
             sock._io_refs += this_thread.connecting is not True
             _init(self, _NO_FILE, debuglevel, method, url)
-            self.fp = _Buffer(Reader(sock, "r"))
+            self.fp = BufferedReader(Reader(sock, "r"), BUFFER)
         else:
             # TLS within TLS, or a stand-in: it makes its own file, which a deadline bounds by its timeout alone.
             _init(self, sock, debuglevel, method, url)
@@ -188,8 +230,12 @@ class CheckedResponse(http.client.HTTPResponse):
         :raises InvalidHeader: for an invalid Content-Length; one beside chunks does not count (RFC 9112 6.3).
         """
         _begin(self)
-        if not self.length and not this_thread.retries_off:
+        if this_thread.retries_off:
+            return
+        if not self.length:
             self._check_head()
+        if self.status == MISDIRECTED:
+            self.will_close = this_thread.is_misdirected = True
 
     def _read_status(self) -> tuple[str, int, str]:
         """Read a status, past interim responses; ``begin`` itself would read past any number of 100, and no other."""
@@ -213,8 +259,9 @@ class CheckedResponse(http.client.HTTPResponse):
             self.will_close = True  # the rest of this connection is not HTTP
         if self.length is None and not self.chunked:
             self._check_length()
-        if self.chunked and isinstance(self.fp, _Buffer):
-            self.fp.__class__ = _ChunkBuffer
+        reader = getattr(self.fp, "raw", None)
+        if self.chunked and isinstance(reader, Reader):
+            reader.tail = reader.in_buffer(self.fp)[-MOST_TAIL:]
 
     def _check_length(self) -> None:
         """Check the Content-Length where ``http.client`` found no usable one. Empty elements count for none."""
@@ -228,17 +275,38 @@ class CheckedResponse(http.client.HTTPResponse):
         self.length = int(value)  # the same value, repeated
 
     def _safe_read(self, amt: int) -> bytes:
+        """Read exactly so many bytes, as ``http.client`` does: a chunk, the end of one, or a whole body.
+
+        :raises http.client.IncompleteRead: also for a negative size, which the buffer would take for "everything".
+        """
+        data: bytes = self.fp.read(amt) if 0 <= amt <= 65_536 else self._read_much(amt)
+        if len(data) == amt:
+            return data
+        if self.watch is not None:
+            self.watch.raise_failure()
+        raise http.client.IncompleteRead(data, amt - len(data))
+
+    def _read_much(self, amt: int) -> bytes:
         if amt < 0:
-            # A chunk of negative size, which the buffer would take for "everything".
             raise http.client.IncompleteRead(b"")
-        if amt:
-            self.had_chunk = True
-        data: bytes = _safe_read(self, amt)
-        return data
+        try:
+            return _safe_read(self, amt)  # type: ignore[no-any-return]
+        except http.client.IncompleteRead:
+            if self.watch is not None:
+                self.watch.raise_failure()
+            raise
 
 
 class _ReadsToLength(CheckedResponse):
-    """For urllib3 1.26, which does not check that a length was reached."""
+    """For urllib3 1.26, which does not check that a length was reached, nor tell whether anything was decoded."""
+
+    had_chunk: bool = False
+    """True once a chunk was not empty."""
+
+    def _safe_read(self, amt: int) -> bytes:
+        data = super()._safe_read(amt)
+        self.had_chunk = self.had_chunk or amt > 0
+        return data
 
     def read(self, amt: int | None = None) -> bytes:
         data = super().read(amt)
@@ -276,6 +344,41 @@ def set_read_timeout(raw: Any, seconds: float | None, in_all: float | None = Non
     if in_all is not None:
         reader.__class__ = BoundedReader
         reader.seconds = in_all  # type: ignore[attr-defined]
+
+
+class Arrived(enum.Enum):
+    """How much of a body is at hand that nobody has read."""
+
+    WHOLE = enum.auto()
+    """All of it."""
+    COMING = enum.auto()
+    """Its beginning; the rest is long or late."""
+    BROKEN = enum.auto()
+    """Its beginning, and no more will come."""
+
+
+def arrived(raw: Any, most: int, seconds: float | None) -> Arrived | None:
+    """Return how much of an unread body is at hand, without decoding it; None if it is not read from a socket.
+
+    :param most: the longest body that is waited for, in bytes, coded or not.
+    :param seconds: the longest wait; None: as long as the attempt's deadline and the socket's timeout allow.
+    """
+    reader = reader_of(raw)
+    if reader is None:
+        return None
+    framing, before = framing_of(raw), reader.in_buffer(raw._original_response.fp)
+    until: Deadline | None = None
+    while True:
+        ahead = reader.held_ahead
+        if framing.is_complete(before, ahead, ended=reader.ended):
+            return Arrived.WHOLE
+        if reader.ended or reader.failure is not None:
+            return Arrived.BROKEN
+        until = until or earliest(after(seconds, SYSTEM_CLOCK), this_thread.deadline)
+        left = None if until is None else until.left()
+        is_late = len(before) + len(ahead) > most or framing.is_above(most) or (left is not None and left <= 0)
+        if is_late or not (reader.fetch_ahead(left) or reader.ended or reader.failure is not None):
+            return Arrived.COMING
 
 
 class Peeked(NamedTuple):
@@ -337,6 +440,14 @@ class Sized:
         self.body: bytes = b""
         self._length = length
 
+    def is_above(self, most: int) -> bool:
+        """Return True if it announced more bytes than these."""
+        return self._length is not None and self._length > most
+
+    def is_complete(self, before: bytes, ahead: bytearray, *, ended: bool) -> bool:
+        """Return True if these bytes are all of it, given whether the connection ended after them."""
+        return ended if self._length is None else len(before) + len(ahead) >= self._length
+
     def take(self, data: bytes) -> bool:
         """Inspect all bytes so far; return True if more would change nothing."""
         self.body = data[: self._length]
@@ -359,6 +470,20 @@ class Chunks:
     @property
     def body(self) -> bytes:
         return bytes(self._taken) + self._begun
+
+    def is_above(self, most: int) -> bool:
+        """Return False: its length is not announced."""
+        return False
+
+    def is_complete(self, before: bytes, ahead: bytearray, *, ended: bool) -> bool:
+        """Return True if these bytes are all of it. Only trailers, and a connection that ended, are parsed for it."""
+        tail = before[-len(LAST_CHUNK) :] + ahead[-len(LAST_CHUNK) :]
+        if tail.endswith(LAST_CHUNK) or tail == LAST_CHUNK[1:]:
+            return True
+        if not (ended or tail.endswith(b"\r\n\r\n")):
+            return False
+        self.take(before + ahead)
+        return self.is_whole(ended=ended)
 
     def take(self, data: bytes) -> bool:
         """Inspect all bytes so far; return True if more would change nothing."""

@@ -48,6 +48,9 @@ class AttemptState(threading.local):
     answer: int = 0
     """The status of the proxy's answer to CONNECT, while :attr:`connecting` is True; 0: there was none."""
 
+    is_misdirected: bool = False
+    """The last answer was a 421: the next request goes over a fresh connection, whatever its pool has."""
+
     tried: Collection[tuple[str, str]] = ()
     """The addresses at which earlier attempts of the operation failed, each with its origin."""
 

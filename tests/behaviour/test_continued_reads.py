@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import urllib3.exceptions
 
+from requests_smithy_retry.features.resume import body as body_module
 from tests.behaviour.test_resume import TAG, Shelf
 from tests.faults import CutBody, FaultServer, Reply
 from tests.unit.wire.support import session
@@ -95,3 +96,33 @@ def test_what_came_before_an_error_is_read_first() -> None:
         assert 2 == len(server.requests)
     assert BODY[:100_003] == b"".join(blocks)
     assert [1000] * 100 + [3] == [len(block) for block in blocks]
+
+
+def test_what_a_signals_handler_raises_is_no_break(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its exception reaches the reader, and no rest is asked for."""
+    with FaultServer(Cut(100_003)) as server, session() as made:
+        raw = made.get(server.url, stream=True, timeout=60).raw
+        monkeypatch.setattr(body_module, "is_interruption", lambda error: True)
+        with pytest.raises(urllib3.exceptions.HTTPError):
+            raw.read()
+        assert 1 == len(server.requests)
+
+
+def test_a_signal_at_the_end_of_a_rest_is_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a signal's handler raises while the last chunk is read reaches the reader, too."""
+    shelf = Cut(100_003, framing="chunked", rest=lambda _, reply: CutBody(reply, at=-5))
+    with FaultServer(shelf) as server, session() as made:
+        raw = made.get(server.url, stream=True, timeout=60).raw
+        assert BODY[:200_000] == raw.read(200_000)
+        monkeypatch.setattr(body_module, "is_interruption", lambda error: True)
+        with pytest.raises(urllib3.exceptions.HTTPError):
+            raw.read()
+
+
+def test_a_body_whose_connection_was_released_goes_on_as_well() -> None:
+    """A program may give the place back early, as urllib3 allows, and read on."""
+    with FaultServer(Cut(100_003)) as server, session() as made:
+        raw = made.get(server.url, stream=True, timeout=60).raw
+        first = raw.read(1000)
+        raw.release_conn()
+        assert BODY == first + raw.read()

@@ -681,3 +681,14 @@ def test_a_long_history_keeps_its_ends() -> None:
         assert BODY == response.content
     history = retry_history(response)
     assert (100, 1, 201) == (len(history.attempts), history.attempts[0].number, history.attempts[-1].number)
+
+
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+@pytest.mark.parametrize("body", [BODY[:100], BODY])
+def test_a_redirect_whose_cut_body_is_watched_is_followed(body: bytes, framing: Any) -> None:
+    """As without the listener: nobody needs the body."""
+    bar = SimpleNamespace(body_progress=lambda event: None)
+    cut = CutBody(Reply(302, {"Location": "/there", "ETag": TAG}, body, framing=framing))
+    for stream in (False, True):
+        with FaultServer([cut, Reply(body=b"done")]) as server, session(listeners=[bar]) as made:
+            assert b"done" == made.get(server.url, timeout=60, stream=stream).content

@@ -7,6 +7,7 @@ Authentication depends on it: requests-ntlm and requests-kerberos take the serve
 from __future__ import annotations
 
 import gzip
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,9 @@ from requests.adapters import HTTPAdapter
 from urllib3.response import GzipDecoder
 
 from requests_smithy_retry import Outcome, RetryAction, RetryAdapter, SdkHeaders, classifier, retry_history
-from requests_smithy_retry.testing import CutBody, FakeClock, FaultServer, Reply
+from requests_smithy_retry.testing import FakeClock
+from tests.behaviour.test_resume import BODY, TAG, Shelf
+from tests.faults import Behaviour, CutBody, Drip, FaultServer, Reply, Stall
 
 pytestmark = pytest.mark.real_time
 
@@ -57,23 +60,78 @@ def test_a_hook_finds_the_socket_and_an_unread_body(status: int, framing: str, o
 
 @pytest.mark.parametrize("status", [200, 401])
 @pytest.mark.parametrize(
-    ("headers", "body", "sent", "left"),
+    ("headers", "body", "sent"),
     [
-        pytest.param({"Content-Encoding": "gzip"}, WHY, gzip.compress(WHY), True, id="gzip"),
-        pytest.param({"Content-Encoding": "of-no-kind"}, WHY, WHY, True, id="unknown coding"),
-        pytest.param({}, b"", b"", True, id="empty"),
-        pytest.param({}, LONGER, LONGER, True, id="long"),
-        pytest.param({}, LONGEST, LONGEST, False, id="longer, which hooks get read (the page on composing says so)"),
+        pytest.param({"Content-Encoding": "gzip"}, WHY, gzip.compress(WHY), id="gzip"),
+        pytest.param({"Content-Encoding": "of-no-kind"}, WHY, WHY, id="unknown coding"),
+        pytest.param({}, b"", b"", id="empty"),
+        pytest.param({}, LONGER, LONGER, id="long"),
+        pytest.param({}, LONGEST, LONGEST, id="longer"),
     ],
 )
-def test_a_body_of_up_to_1_mib_is_left_unread(
-    status: int, headers: dict[str, str], body: bytes, sent: bytes, left: bool
-) -> None:
-    """A body of up to 1 MiB is at hand to its end, so that reading it later cannot fail."""
+def test_a_body_is_left_unread(status: int, headers: dict[str, str], body: bytes, sent: bytes) -> None:
+    """One of up to 1 MiB is at hand to its end, so that reading it later cannot fail; a coded success is read."""
+    left = status >= 400 or not headers
     with FaultServer(Reply(status, headers, sent)) as server:
         found = seen_by_hooks(RetryAdapter(), server.url)
     seen = (status, ("127.0.0.1", server.port), True, False) if left else (status, None, False, True)
     assert found == [seen, status, body, []]
+
+
+LATE: dict[str, Behaviour] = {
+    "drips": Drip("body", 0.05, Reply(200, body=b"x" * 200)),
+    "drips, 302": Drip("body", 0.05, Reply(302, {"Location": "/"}, b"x" * 200)),
+    "drips, 404": Drip("body", 0.05, Reply(404, body=b"x" * 200)),
+    "an event stream": Drip("body", 0.05, Reply(200, {"Content-Type": "text/event-stream"}, b"x" * 200, "chunked")),
+    "without an end": Stall("body", reply=Reply(200, body=b"x" * 10, framing="close")),
+    "too large": Stall("body", reply=Reply(200, {"Content-Length": "10000000000"}, b"x" * 10)),
+    "too large, 403": Stall("body", reply=Reply(403, {"Content-Length": "10000000000"}, b"x" * 10)),
+    "coded": Stall("body", reply=Reply(200, {"Content-Encoding": "gzip"}, gzip.compress(WHY))),
+    "with an ETag": Drip("body", 0.05, Reply(200, {"ETag": '"1"'}, b"x" * 200)),
+}
+
+
+class Refused(Exception):
+    """A program does not want a response."""
+
+
+@pytest.mark.parametrize("options", [{}, {"listeners": [SdkHeaders()]}, {"sees": True}], ids=",".join)
+@pytest.mark.parametrize("kind", LATE)
+def test_a_hook_that_refuses_by_the_head_does_not_wait_for_the_body(kind: str, options: dict[str, Any]) -> None:
+    """It is called when it is called with a plain adapter, but for a quarter of a second."""
+
+    def refuse(response: requests.Response, **_: Any) -> None:
+        raise Refused
+
+    if options.get("sees"):
+        options = {"classifiers": [classifier(sees_successes=True)(lambda outcome, previous: None)]}
+    with FaultServer(LATE[kind]) as server, requests.Session() as session:
+        session.mount("http://", RetryAdapter(**options))
+        began = time.monotonic()
+        with pytest.raises(Refused):
+            session.get(server.url, hooks={"response": refuse}, timeout=60)
+        assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("status", [200, 404])
+def test_under_a_deadline_the_body_is_read_before_the_hook(status: int) -> None:
+    """Its time is a part of the operation's."""
+    with FaultServer(Drip("body", 0.05, Reply(status, body=b"x" * 200))) as server, requests.Session() as session:
+        session.mount("http://", RetryAdapter(operation_timeout=0.5, max_attempts=1))
+        with pytest.raises(requests.exceptions.RequestException):
+            session.get(server.url, hooks={"response": lambda response, **_: None}, timeout=60)
+
+
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+def test_a_late_body_that_breaks_off_after_the_hook_goes_on(framing: Any) -> None:
+    """Where it may be continued; else it ends as with plain requests."""
+    late = [CutBody(Reply(200, {"ETag": TAG}, BODY, framing=framing), at=150_000, then="stall")]
+    shelf = Shelf(framing=framing)
+    with FaultServer(lambda request: late.pop() if late else shelf(request)) as server, requests.Session() as session:
+        session.mount("http://", RetryAdapter(backoff=0))
+        response = session.get(server.url, hooks={"response": lambda response, **_: None}, timeout=1)
+        assert response.content == BODY
+    assert [True] == [asked is not None and asked > "bytes=1" for asked in shelf.asked]
 
 
 @pytest.mark.parametrize("status", [200, 401])

@@ -1,64 +1,137 @@
 """A body that is watched while it is read (contract 14.6): counted, and continued where it breaks off.
 
-A :class:`WatchedBody` stands between urllib3's response and that of ``http.client``. Only bodies of which something is
-to be known have one. Positions are those of the encoded body, without chunk framing.
+A :class:`WatchedBody` stands below everything that reads a response, next to the socket. ``http.client`` and urllib3
+read what looks like the bytes of one connection, in the framing that its head announced, over however many they came.
+Positions are those of the encoded body, without chunk framing.
 """
 
 from __future__ import annotations
 
 import http.client
-import io
 import weakref
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
-import urllib3
 import urllib3.exceptions as uex
-from requests import Response
 
 from ...interruptions import is_interruption
+from ...wire.response import Reader, reader_of
 
 PART = 65_536
-"""The bytes of one read from a connection, where nobody asks for so many."""
-MOST = 1_048_576
-AHEAD = 8_192
-"""The least bytes that are asked of a connection, so that the lines of a file do not cost a call each."""
+"""The bytes that are skipped at once."""
+LEAST = 8_192
+"""The least bytes that are asked of a connection."""
+MOST_LINE = 65_536
+"""The longest line of a chunk's size, in bytes, as in ``http.client``."""
 
-WIRE = (OSError, http.client.HTTPException, uex.HTTPError)
+WIRE = (OSError, http.client.HTTPException)
 
-T = TypeVar("T")
 Heard = Callable[[int, int | None, int], None]
 """Takes the bytes of a body that came so far, the number of all, and how often it was continued."""
 
 
-class WatchedResponse(urllib3.HTTPResponse):
-    """The urllib3 response of a watched body."""
+class Chunks:
+    """The framing of a chunked body: counted while it comes, and made where the body goes on."""
 
-    chunk_left: int | None
+    def __init__(self) -> None:
+        self.is_over: bool = False
+        """The last chunk has begun."""
+        self.is_bad: bool = False
+        """A line is no size, and nothing is known of what follows."""
+        self._announced = 0
+        """The bytes of all chunks that have begun."""
+        self._left = 0
+        """Those of the last one that are still to come, with its CRLF."""
+        self._line = b""
+        """The beginning of a line whose end is still to come."""
 
-    def _update_chunk_length(self) -> None:
-        # urllib3 would read a line of chunk framing, which after a continuation is not there.
-        if self.chunk_left is None:
-            self.chunk_left = self._fp.next_chunk()  # type: ignore[union-attr]
+    @property
+    def received(self) -> int:
+        """The bytes of the body that came so far."""
+        return self._announced - max(0, self._left - 2)
+
+    def take(self, buffer: Any, count: int) -> int:
+        """Take in the next bytes, so many of a buffer; return how many of them are well-formed."""
+        if self._left >= count or self.is_over:
+            self._left -= 0 if self.is_over else count
+            return count
+        before, data = len(self._line), self._line + bytes(buffer[:count])
+        at, end, announced, self._line = self._left, len(data), self._announced, b""
+        line, size, step, goes_on = b"?", 0, 0, data.startswith
+        while at < end:
+            if not goes_on(line, at):  # most servers send chunks of one size
+                line = data[at : data.find(b"\n", at) + 1]
+                size = size_in(line)
+                step = len(line) + size + 2
+                if size <= 0:
+                    self._left, self._announced = 0, announced
+                    self.is_over, self._line = size == 0, b"" if line else data[at:]
+                    self.is_bad = (size < 0 and line != b"") or len(self._line) > MOST_LINE
+                    return (max(at, before) if size < 0 and line else end) - before
+            announced += size
+            at += step
+        self._left, self._announced = at - end, announced
+        return end - before
+
+    def made(self, data: bytes) -> bytes:
+        """Return chunks for the next bytes of a body that goes on, or its end; first what was open before them.
+
+        :raises uex.ProtocolError: if that cannot follow.
+        """
+        is_end, line, self._line = not data, self._line, b""
+        framed, last = b"", b"\r\n\r\n" if line else b"0\r\n\r\n"  # zeros may become a size or the last chunk
+        if line.strip(b"0"):
+            # The line of a size that was cut: the size is what came of it, as the one that was meant is no less.
+            size, framed, last = size_in(line), b"\r\n"[line.endswith(b"\r") :], b"0\r\n\r\n"
+            if size <= 0:
+                last = b"\r\n"
+            if size < 0 or (size == 0 and data):
+                raise uex.ProtocolError("a chunk's line broke off, and the rest does not follow it")
+            self._left = size + 2 if size else 0
+        if self._left > 2:
+            if is_end:
+                raise uex.ProtocolError(f"a chunk was to have {self._left - 2} bytes more than the body has")
+            part, data = data[: self._left - 2], data[self._left - 2 :]
+            framed, self._left = framed + part, self._left - len(part)
+        if self._left <= 2:
+            framed, self._left = framed + b"\r\n"[2 - self._left :], 0
+            framed += b"%x\r\n%b\r\n" % (len(data), data) if data else b""
+            framed += last if is_end else b""
+        return framed
+
+
+def size_in(line: bytes) -> int:
+    """Return the size in a chunk's line, as ``http.client`` reads it; -1: it has none, or a negative one."""
+    try:
+        return max(-1, int(line.split(b";", 1)[0], 16))
+    except ValueError:
+        return -1
 
 
 class WatchedBody:
     """The encoded body of one response, over one connection after another.
 
-    :param raw: the urllib3 response, which reads from this object. The reference to it is weak: a cycle would keep
-        sockets open until the next garbage collection.
+    :param raw: the urllib3 response. The reference to it is weak: a cycle would keep sockets open until the next
+        garbage collection.
+    :param reader: its reader, which calls this object.
+    :param heard: is told after each part that came.
     """
 
-    def __init__(self, raw: Any) -> None:
+    def __init__(self, raw: Any, reader: Reader, heard: Heard | None) -> None:
         self._raw = weakref.ref(raw)
-        self._current: Any = raw._fp
+        original = raw._original_response
+        self._chunks = Chunks() if original.chunked else None
+        self._rest: Any = None
+        """The response that the body goes on with, as ``http.client`` reads it."""
         self._ahead = b""
-        self._announced = 0
-        self._is_over = False
+        """What came of that already, framed."""
         self._failure: Exception | None = None
-        self.total: int | None = getattr(raw._fp, "length", None)
+        self._heard = heard
+        self._length: int | None = original.length
+        self.total: int | None = original.length
         """The length of the encoded body; None while the server has not told."""
-        self._until = self.total
+        self.until: int | None = self.total
+        """The position at which the current connection ends."""
         self.received: int = 0
         """The bytes that came so far, over all connections."""
         self.began_at: int = 0
@@ -67,8 +140,8 @@ class WatchedBody:
         """The number of connections that the body came over."""
         self.mend: Callable[[WatchedBody, Exception], None] | None = None
         """Has the body continue over another connection, or raises the exception for its reader."""
-        self.heard: Heard | None = None
-        """Is told after each part that came."""
+        buffered = reader.in_buffer(original.fp)
+        self._take(buffered, len(buffered[: self.total]))
 
     @property
     def brought(self) -> int:
@@ -76,203 +149,163 @@ class WatchedBody:
         return self.received - self.began_at
 
     @property
-    def is_on_a_wire(self) -> bool:
-        """True if it is read from a connection, not from what a recording or a cache has put in between."""
-        return isinstance(self._current, http.client.HTTPResponse)
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "_current":  # of a copy, which has nothing yet
-            raise AttributeError(name)
-        return getattr(self._current, name)
-
-    @property
-    def fp(self) -> Any:
-        """The file below; an empty one at the end, from which urllib3 reads the lines after the last chunk."""
-        return io.BytesIO() if self._is_over or self._current.fp is None else self._current.fp
-
-    def isclosed(self) -> bool:
-        """Return True once the end was read."""
-        return self._is_over
-
-    @property
-    def closed(self) -> bool:
-        return self.isclosed()
-
-    def close(self) -> None:
-        self._is_over, self._failure = True, None
-        self._current.close()
-
-    @property
     def pool(self) -> Any:
         return getattr(self._raw(), "_pool", None)
 
-    def read(self, amt: int | None = None) -> bytes:
-        """Read ``amt`` bytes, or all; fewer only at the end, or before an error, which the next read raises."""
-        if amt is None or amt < 0:
-            return b"".join(iter(self.read1, b""))
-        if amt <= len(self._ahead):
-            return self._take(amt)
-        parts: list[bytes] = []
-        try:
-            while amt > 0 and (part := self._receive(amt)):
-                parts.append(part)
-                amt -= len(part)
-        except BaseException as error:
-            if not parts or not isinstance(error, WIRE) or is_interruption(error):
-                self._ahead = b"".join(parts) + self._ahead  # for the next read
-                raise
-            self._failure = error.with_traceback(None)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
-
-    def read1(self, amt: int | None = None) -> bytes:
-        """Read the bytes of one ``recv``, at most ``amt``."""
-        if amt == 0:
-            return b""
-        data = self._receive(PART if amt is None or amt < 0 else amt)
-        if self.received == self.total and not self._ahead and not self._is_over:
-            self._mended(lambda: self._from_wire(PART))  # urllib3 does not read on: here is the end
-        return data
-
-    def _safe_read(self, amt: int) -> bytes:
-        """Read exactly ``amt`` bytes of a chunk, or its end."""
-        if self._announced == 0:
-            return b"\r\n"
-        if amt <= len(self._ahead):
-            self._announced -= amt
-            return self._take(amt)
-        parts: list[bytes] = []
-        left = amt
-        try:
-            while left > 0:
-                part = self._receive(left)
-                if not part:
-                    raise uex.IncompleteRead(self.received, left)
-                parts.append(part)
-                left -= len(part)
-        except BaseException:
-            self._ahead = b"".join(parts) + self._ahead  # for the next read, once the body is mended
-            raise
-        self._announced -= amt
-        return b"".join(parts)
-
-    def next_chunk(self) -> int:
-        """Return the size of the next chunk, as the server sent it; 0 at the end."""
-        self._announced = 0 if self._is_over and not self._ahead else self._mended(self._next_chunk)
-        return self._announced
-
-    def take_over(self, other: Any, until: int | None, total: int | None) -> None:
-        """Go on with the body of another response, whose first byte is the next one here, up to a position."""
-        raw = self._raw()
-        assert raw is not None  # the response is being read
-        self.close_connection()
-        for name in ("_connection", "_pool", "_sock_shutdown"):
-            setattr(raw, name, getattr(other, name, None))
-        before = raw._original_response
-        raw._original_response = self._current = other._fp
-        # The cookies of the first head are the body's: requests looks for them here.
-        self._current.msg = before.msg
-        self._current.had_chunk = True
-        other._connection = other._fp = None  # what was read over it is told by the rest
-        self._is_over = False
-        self._until, self.total = until, total
-        self.began_at = self.received
-        self.pieces += 1
-
-    def close_connection(self) -> None:
-        """Close the connection that broke off, and give its place back to the pool."""
-        raw: Any = self._raw()
-        self._current.close()
-        connection = getattr(raw, "_connection", None)
-        if connection is not None:
-            connection.close()
-            raw.release_conn()
-
-    def prove(self) -> None:
-        """Receive the first bytes of a continuation, to be read later."""
-        self._ahead += self._from_wire(PART)
-
-    def _receive(self, most: int) -> bytes:
-        """Return up to ``most`` bytes; no byte only at the end. If the wire breaks off, go on over another one."""
-        if self._is_over and not self._ahead:
-            return b""
-        return self._mended(lambda: self._from_here(most))
-
-    def _from_here(self, most: int) -> bytes:
-        if not self._ahead:
-            data = self._from_wire(max(most, AHEAD))
-            if len(data) <= most:
-                return data
-            self._ahead = data
-        return self._take(most)
-
-    def _take(self, most: int) -> bytes:
-        """Return bytes that were received before they were asked for."""
-        data, self._ahead = self._ahead[:most], self._ahead[most:]
-        return data
-
-    def _mended(self, read: Callable[[], T]) -> T:
+    def readinto(self, reader: Reader, buffer: Any) -> int | None:
+        """Read the next bytes; 0: there are no more. If the wire breaks off, go on over another one."""
         while True:
             try:
-                if self._failure is not None:
-                    self._raise_failure()
-                return read()
-            except (OSError, http.client.HTTPException) as error:  # noqa: PERF203 - it goes on elsewhere
-                if is_interruption(error):
+                is_first = self.pieces == 1 and self._failure is None
+                return self._read(reader, buffer) if is_first else self._go_on(buffer)
+            except WIRE as error:  # noqa: PERF203 - it goes on elsewhere
+                if self.mend is None or self._ends_by_itself or is_interruption(error):
                     raise
-                if self.total is not None and self.received >= self.total:
-                    self.close_connection()  # all of it came, though not the end of its framing
-                    continue
-                if self.mend is None:
-                    raise
-                self.mend(self, error)
+                self.close_connection(reader)
+                try:
+                    self.mend(self, error)
+                except uex.HTTPError as ending:
+                    if not self._is_owed():
+                        raise
+                    self._failure = ending.with_traceback(None)
+                    return 0
 
-    def _raise_failure(self) -> None:
+    def raise_failure(self) -> None:
+        """Raise the exception that ended the body after the last bytes that were given out, if there is one."""
         failure, self._failure = self._failure, None
-        assert failure is not None
         try:
-            raise failure
+            if failure is not None:
+                raise failure
         finally:
             del failure  # its traceback refers to this frame
 
-    def _from_wire(self, most: int) -> bytes:
-        current = self._current
-        most = min(most, MOST)  # each read makes room for as many, of which one recv fills few
-        data: bytes = current.read1(most) if self.is_on_a_wire else current.read(most)
-        if not data:
-            self._end()
-            return data
+    def take_over(self, other: Any, until: int | None, total: int | None) -> None:
+        """Go on with the body of another urllib3 response, whose first byte is the next one here, up to a position."""
+        raw: Any = self._raw()
+        assert raw is not None  # the response is being read
+        for name in ("_connection", "_pool", "_sock_shutdown"):
+            setattr(raw, name, getattr(other, name, None))
+        self._rest = other._fp
+        other._connection = other._fp = None  # what was read over it is told by the rest
+        self.until, self.total = until, total
+        self.began_at = self.received
+        self.pieces += 1
+
+    def prove(self) -> None:
+        """Receive the first bytes of a continuation, to be read later."""
+        self._ahead += self._continued(LEAST)
+
+    def end(self, total: int | None) -> None:
+        """The body has no more bytes than came."""
+        self.total = self.until = self.received if total is None else total
+        self.pieces += 1
+
+    def close_connection(self, reader: Reader | None = None) -> None:
+        """Close the connection that broke off, and give its place back to the pool."""
+        raw: Any = self._raw()
+        connection = getattr(raw, "_connection", None)
+        if self._rest is not None:
+            self._rest.close()
+        if connection is not None:
+            if reader is not None:
+                connection._HTTPConnection__response = None  # it is being read, and stays open
+            connection.close()
+            raw.release_conn()
+        if reader is not None:
+            reader.let_go()
+
+    def close(self) -> None:
+        """Close what the rest comes over, unless that was read to its end."""
+        if self._rest is not None and not self._rest.isclosed():
+            self.close_connection()
+
+    @property
+    def _ends_by_itself(self) -> bool:
+        """An error after the last chunk is that of its trailers."""
+        return self.pieces == 1 and self._chunks is not None and self._chunks.is_over
+
+    def _read(self, reader: Reader, buffer: Any) -> int | None:
+        """Read from the first connection."""
+        if self.until is not None and self.until - self.received < len(buffer):
+            buffer = memoryview(buffer)[: max(0, self.until - self.received)]
+        is_bad = self._chunks is not None and self._chunks.is_bad
+        count = reader.receive(buffer) if len(buffer) and not is_bad else 0
+        if count:
+            count = self._take(buffer, count)
+        if count == 0 and self._is_cut:
+            raise uex.IncompleteRead(self.received, max(0, (self.total or 0) - self.received))
+        return count
+
+    def _go_on(self, buffer: Any) -> int:
+        """Read from the rest."""
+        self.raise_failure()
+        if not self._ahead:
+            self._ahead = self._continued(max(LEAST, len(buffer)))
+        count = min(len(buffer), len(self._ahead))
+        buffer[:count] = self._ahead[:count]
+        self._ahead = self._ahead[count:]
+        return count
+
+    @property
+    def _is_cut(self) -> bool:
+        """The first connection has ended, and the body has not. One without a length ends with its connection."""
+        if self._chunks is not None:
+            return not self._chunks.is_over
+        return self.total is not None and self.received < self.total
+
+    def _take(self, buffer: Any, count: int) -> int:
+        """Count bytes of the first connection; return how many of them are well-formed."""
+        if self._chunks is None:
+            self.received += count
+        else:
+            count = self._chunks.take(buffer, count)
+            self.received = self._chunks.received
+        if self._heard is not None:
+            self._tell()
+        return count
+
+    def _tell(self) -> None:
+        if self._heard is not None and self.received > self.began_at:
+            self._heard(self.received, self.total, self.pieces - 1)
+
+    def _continued(self, most: int) -> bytes:
+        """Return bytes of the rest, framed as the first head announced; none at the end."""
+        data = b"" if self.received == self.total else self._from_rest(most)
+        return data if self._chunks is None else self._chunks.made(data)
+
+    def _from_rest(self, most: int) -> bytes:
+        data: bytes = self._rest.read1(most)
+        if not data and self.until is not None:
+            raise uex.IncompleteRead(self.received, self.until - self.received)
         self.received += len(data)
-        if self._until is not None and self.received > self._until:
-            raise uex.ProtocolError(f"the server sent more than the {self._until} bytes that it announced")
-        if getattr(current, "length", None) == 0:
-            current.close()  # read1 leaves that to the next call before Python 3.13
-        if self.heard is not None:
-            self.heard(self.received, self.total, self.pieces - 1)
+        if self.received == self.until:
+            self._end_rest()
+        if self.until is not None and self.received > self.until:
+            raise uex.ProtocolError(f"the server sent more than the {self.until} bytes that it announced")
+        self._tell()
         return data
 
-    def _next_chunk(self) -> int:
-        current = self._current
-        if self._ahead:
-            return len(self._ahead)
-        if current.chunked and not current.isclosed():
-            size: int | None = current._get_chunk_left()
-            if size is not None and size < 0:
-                raise http.client.IncompleteRead(b"")
-        else:  # after a continuation the chunks are our own
-            size = None if current.isclosed() else min(PART, (self.total or 0) - self.received)
-        if not size:
-            self._end()
-        return size or 0
+    def _end_rest(self) -> None:
+        """Read the end of the rest's framing, after which its connection can be used again."""
+        rest = self._rest
+        if rest.length == 0:
+            rest.close()  # read1 leaves that to the next call before Python 3.13
+        try:
+            self.received += len(rest.read1(1))
+        except WIRE as error:
+            if is_interruption(error):
+                raise
+            self.close_connection()
 
-    def _end(self) -> None:
-        """Record that the current connection brings no more; raise ``IncompleteRead`` if there is more of the body."""
-        missing = getattr(self._current, "length", None) or 0
-        if self.total is not None:
-            missing = self.total - self.received
-        if missing > 0:
-            self._current.close()
-            raise uex.IncompleteRead(self.received, missing)
-        self._is_over = True
+    def _is_owed(self) -> bool:
+        """Return True if bytes that came were not given out yet: a reader gets them before an error.
+
+        Only ``http.client`` of a body with a length tells a short read from the end.
+        """
+        original = getattr(self._raw(), "_original_response", None)
+        left = getattr(original, "length", None)
+        given = self.received if left is None or self._length is None else self._length - left
+        return self._chunks is None and self.received > given
 
 
 def skip(raw: Any, left: int) -> None:
@@ -284,15 +317,13 @@ def skip(raw: Any, left: int) -> None:
         left -= len(data)
 
 
-def watch(response: Response, heard: Heard | None = None) -> WatchedBody | None:
-    """Have a body watched of which nothing was read yet; return None for one of a stand-in for urllib3's response."""
-    raw: Any = response.raw
-    below = getattr(raw, "_fp", None)
-    is_ours = raw.__class__ is urllib3.HTTPResponse and below is not None
-    # Of chunks behind another transfer coding (``gzip, chunked``) urllib3 alone knows.
-    if not is_ours or (raw.chunked and not (isinstance(below, http.client.HTTPResponse) and below.chunked)):
+def watch(raw: Any, heard: Heard | None = None) -> WatchedBody | None:
+    """Have a body watched of which nothing was read yet; return None if it has none, or is not read from a socket."""
+    reader, original = reader_of(raw), getattr(raw, "_original_response", None)
+    if reader is None or original is None or raw._fp is not original or original.length == 0:
         return None
-    body = raw._fp = WatchedBody(raw)
-    body.heard = heard
-    raw.__class__ = WatchedResponse
+    if bool(raw.chunked) != bool(original.chunked):
+        return None  # of chunks behind another transfer coding (``gzip, chunked``) urllib3 alone knows
+    reader.tail = None  # its own framing sees the end
+    reader.watch = original.watch = body = WatchedBody(raw, reader, heard)
     return body

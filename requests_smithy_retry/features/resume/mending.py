@@ -30,8 +30,8 @@ def watch_body(call: Call, response: Response) -> None:
     plan = _plan(call, request, response)
     if heard is None and plan is None:
         return
-    body = watch(response, heard)
-    if body is not None and body.is_on_a_wire and plan is not None:
+    body = watch(response.raw, heard)
+    if body is not None and plan is not None:
         body.mend = functools.partial(mend, call, request, weakref.ref(response), plan)
 
 
@@ -60,7 +60,8 @@ class Rest:
             self.why = found
             return
         if found.until == self.body.received:  # nothing is missing
-            self.body.total, self.is_taken = found.total, True
+            self.body.end(found.total)
+            self.is_taken = True
             response.close()
             return
         skip(response.raw, found.skipped)
@@ -83,7 +84,6 @@ def mend(
 ) -> None:
     """Have a body go on over another connection; else raise the original error, with the position and the reason."""
     rest, failure = Rest(body, plan), as_failure(body, error)
-    body.close_connection()
     ended: Any = None
     try:
         try:

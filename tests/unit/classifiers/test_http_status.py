@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 import requests
 
@@ -35,10 +37,10 @@ def outcome_of(
 
 
 def test_every_status():
-    """Two are throttling, eleven are transient, and there is no opinion on any other."""
+    """Two are throttling, eleven are transient, one wants another connection; there is no opinion on any other."""
     expected: dict[int, RetryAction] = dict.fromkeys(range(100, 600), NOTHING)
     expected |= dict.fromkeys(TRANSIENT, RetryAction.transient_error())
-    expected |= dict.fromkeys((429, 529), RetryAction.throttling_error())
+    expected |= dict.fromkeys((429, 529), RetryAction.throttling_error()) | {421: RetryAction.client_error()}
     item = HttpStatusCodeClassifier()
     assert expected == {status: item.classify_retry(outcome_of(status), NOTHING) for status in range(100, 600)}
 
@@ -103,3 +105,14 @@ def test_after_githubs_secondary_limit_the_wait_is_a_minute(status, headers, wai
     """GitHub sends 403 or 429, and asks for at least a minute where it does not say how long."""
     adapter = scripted(Reply(status, headers, SECONDARY), 200, clock=FakeClock())
     assert (200, [waited]) == (send(adapter).status_code, adapter.clock.sleeps)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "expected"), [(1, RetryAction.client_error()), (2, RetryAction.client_error()), (3, NOTHING)]
+)
+def test_a_421_is_sent_elsewhere_twice(attempt, expected):
+    """The service is well; a server that always says so would say it for ever."""
+    outcome = dataclasses.replace(outcome_of(421), attempt=attempt)
+    for classifiers in (default_classifiers(), [HttpStatusCodeClassifier({503})]):
+        assert expected == classify(classifiers, outcome).action
+    assert NOTHING == classify([HttpStatusCodeClassifier({503}, by_status_alone=True)], outcome).action

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import ssl
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,7 @@ import urllib3.exceptions
 from hypothesis import given
 from hypothesis import strategies as st
 
-from requests_smithy_retry.features.resume.body import WatchedBody, watch
+from requests_smithy_retry.features.resume.body import Chunks, watch
 from requests_smithy_retry.features.resume.mending import as_failure, broken_off
 from requests_smithy_retry.features.resume.rules import Piece, Resumable, resumable
 from tests.support import prepare
@@ -113,9 +114,78 @@ def test_a_body_that_broke_off_has_the_usual_exception(error, failure: type, end
 
 
 def test_stand_ins_are_not_watched():
-    """A raw response that is not urllib3's is read as ever; a bare copy of ours has no attribute, and no recursion."""
+    """A raw response that is not urllib3's is read as ever."""
     response = requests.Response()
     response.raw = io.BytesIO(b"abc")
-    assert watch(response) is None
-    with pytest.raises(AttributeError):
-        WatchedBody.__new__(WatchedBody).anything  # noqa: B018
+    assert watch(response.raw) is None
+
+
+def taken(*parts: bytes) -> tuple[Chunks, list[int]]:
+    """A framing that has seen these bytes, and how many of each part were well-formed."""
+    chunks = Chunks()
+    return chunks, [chunks.take(memoryview(part), len(part)) for part in parts]
+
+
+FRAMED = b"5\r\nhello\r\n5\r\nworld\r\n00a;x=y\r\n0123456789\r\n0\r\nTrailer: t\r\n\r\n"
+
+
+@given(st.lists(st.integers(0, len(FRAMED)), max_size=6))
+def test_chunks_are_counted_in_parts_of_any_size(cuts: list[int]):
+    """The bytes that came, and the end, are known after each part."""
+    places = sorted({0, *cuts, len(FRAMED)})
+    chunks = Chunks()
+    for start, end in itertools.pairwise(places):
+        assert end - start == chunks.take(FRAMED[start:end], end - start)
+        body = sum(max(0, min(size, end - at)) for at, size in ((3, 5), (13, 5), (29, 10)))
+        assert (body, end >= 44) == (chunks.received, chunks.is_over and not chunks.is_bad)
+
+
+@pytest.mark.parametrize(
+    ("parts", "counts", "received"),
+    [
+        ([b"5\r\nhello\r\n-1\r\nmore"], [10], 5),
+        ([b"5\r\nhello\r\nzz\r\nmore"], [10], 5),
+        ([b"5\r\nhello\r\n\r\n"], [10], 5),
+        ([b"5\r\nhello\r\nz", b"z\r\nmore"], [11, 0], 5),
+        ([b"z" * 70_000], [70_000], 0),
+    ],
+)
+def test_what_is_no_size_is_not_given_out(parts: list[bytes], counts: list[int], received: int):
+    """Up to there all is well-formed, and nothing is known of what follows."""
+    chunks, found = taken(*parts)
+    assert (counts, received, True) == (found, chunks.received, chunks.is_bad)
+
+
+@pytest.mark.parametrize(
+    ("before", "rest", "framed"),
+    [
+        (b"", [b"abc"], b"3\r\nabc\r\n0\r\n\r\n"),
+        (b"5\r\nhe", [b"l", b"lo wo", b"rld"], b"llo\r\n3\r\n wo\r\n3\r\nrld\r\n0\r\n\r\n"),
+        (b"5\r\nhe", [b"llo"], b"llo\r\n0\r\n\r\n"),
+        (b"5\r\nhello", [b"abc"], b"\r\n3\r\nabc\r\n0\r\n\r\n"),
+        (b"5\r\nhello\r", [], b"\n0\r\n\r\n"),
+        (b"5\r\nhello\r\n", [], b"0\r\n\r\n"),
+        # The line of a size was cut.
+        (b"5\r\nhello\r\n2", [b"abc"], b"\r\nab\r\n1\r\nc\r\n0\r\n\r\n"),
+        (b"5\r\nhello\r\n2\r", [b"ab"], b"\nab\r\n0\r\n\r\n"),
+        (b"5\r\nhello\r\n2;x", [b"ab"], b"\r\nab\r\n0\r\n\r\n"),
+        (b"5\r\nhello\r\n00", [b"abc"], b"3\r\nabc\r\n0\r\n\r\n"),
+        (b"5\r\nhello\r\n00", [], b"\r\n\r\n"),
+        (b"5\r\nhello\r\n0\r", [], b"\n\r\n"),
+        (b"5\r\nhello\r\n0;x", [], b"\r\n\r\n"),
+    ],
+)
+def test_a_rest_goes_on_in_the_framing_that_broke_off(before: bytes, rest: list[bytes], framed: bytes):
+    """What reads the chunks sees one body, wherever the first connection ended."""
+    chunks, _ = taken(before) if before else (Chunks(), [])
+    assert framed == b"".join([*map(chunks.made, rest), chunks.made(b"")])
+
+
+@pytest.mark.parametrize(
+    ("before", "data"), [(b"5\r\nhe", b""), (b"0;x", b"abc"), (b"zz", b"abc"), (b"9", b"")], ids=repr
+)
+def test_what_cannot_follow_is_not_made_up(before: bytes, data: bytes):
+    """A chunk that announced more than there is, or a last chunk that is none, is an error."""
+    chunks, _ = taken(before)
+    with pytest.raises(urllib3.exceptions.ProtocolError):
+        chunks.made(data)

@@ -13,13 +13,10 @@ from typing import Any
 
 import pytest
 import requests
-import urllib3
 
 from requests_smithy_retry import RetryAdapter, StandardRetryStrategy, classifier
-from requests_smithy_retry.features.resume import body as body_module
 from requests_smithy_retry.testing import FakeClock, retries_disabled
 from requests_smithy_retry.wire.response import Reader
-from tests.behaviour.test_continued_reads import BODY, Cut
 from tests.faults import FaultServer, Reply, ResetAfterRequest, Stall
 from tests.support import session_with
 
@@ -163,17 +160,3 @@ def test_a_signal_while_a_discarded_body_is_read_up(
         monkeypatch.undo()
         assert len(server.requests) == 1
         is_usable(made, server)
-
-
-def test_an_interruption_within_a_read_loses_no_byte(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What had come before an exception of a signal's handler is there for the next read."""
-    blocks: list[bytes] = []
-    with FaultServer(Cut(100_003)) as server, session() as made:
-        raw = made.get(server.url, stream=True, timeout=60).raw
-        with monkeypatch.context() as patched:
-            patched.setattr(body_module, "is_interruption", lambda error: True)
-            with pytest.raises(urllib3.exceptions.HTTPError):
-                blocks.extend(iter(lambda: raw.read(1000), b""))
-        blocks += iter(lambda: raw.read(1000), b"")
-        assert 2 == len(server.requests)
-    assert BODY == b"".join(blocks)

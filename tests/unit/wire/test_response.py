@@ -16,10 +16,12 @@ from requests_smithy_retry.testing import FakeClock
 from requests_smithy_retry.wire import response as of_wire
 from requests_smithy_retry.wire.response import (
     MOST_LINE,
+    Arrived,
     CheckedResponse,
     Chunks,
     Reader,
     Sized,
+    arrived,
     framing_of,
     reader_of,
     set_read_timeout,
@@ -233,6 +235,68 @@ def test_a_body_of_a_length_or_of_none(length: int | None, seen: bool, whole: bo
     assert sized.take(b"abc") is seen
     assert sized.body == b"abc"[:length]
     assert (sized.is_whole(ended=False), sized.is_whole(ended=True)) == (whole, whole_at_the_end)
+
+
+@pytest.mark.parametrize(
+    ("before", "ahead", "ended", "expected"),
+    [
+        (b"3\r\nabc\r\n0\r\n\r\n", b"", False, True),
+        (b"3\r\nabc\r\n0\r", b"\n\r\n", False, True),
+        (b"", b"0\r\n\r\n", False, True),
+        (b"3\r\nabc\r\n0\r\nA: b\r\n\r\n", b"", False, True),
+        (b"3\r\nabc\r\n0\r\n", b"", False, False),
+        (b"3\r\nabc\r\n0\r\n", b"", True, True),
+        (b"3\r\nabc\r\n", b"", True, False),
+        (b"4\r\n\r\n\r\n\r\n", b"", False, False),  # an event whose end looks like that of the trailers
+        (b"", b"", False, False),
+    ],
+)
+def test_the_end_of_chunks_is_seen_by_their_last_bytes(
+    before: bytes, ahead: bytes, ended: bool, expected: bool
+) -> None:
+    """Chunks are parsed only for trailers, and where the connection has ended."""
+    assert Chunks().is_complete(before, bytearray(ahead), ended=ended) is expected
+    assert not Chunks().is_above(0)
+
+
+def unread(reader: Reader, length: int | None) -> Any:
+    """A urllib3 response of which nothing was read yet."""
+    original = SimpleNamespace(fp=io.BufferedReader(reader), length=length)
+    return SimpleNamespace(_original_response=original, chunked=False)
+
+
+@pytest.mark.parametrize(
+    ("length", "seconds", "sent", "closes", "expected"),
+    [
+        (3, 5, b"abc", False, Arrived.WHOLE),
+        (4, 5, b"abc", True, Arrived.BROKEN),
+        (None, 5, b"abc", True, Arrived.WHOLE),
+        (None, 5, b"abcd" * 100, False, Arrived.COMING),
+        (200, 5, b"abc", False, Arrived.COMING),
+        (4, 0.01, b"abc", False, Arrived.COMING),
+        (4, 0.0, b"abc", False, Arrived.COMING),
+        (4, None, b"abc", False, Arrived.BROKEN),
+    ],
+)
+@pytest.mark.real_time
+def test_how_much_of_a_body_is_at_hand(
+    pair: tuple[Reader, socket.socket],
+    length: int | None,
+    seconds: float | None,
+    sent: bytes,
+    closes: bool,
+    expected: Any,
+) -> None:
+    """Whole, broken, or coming: longer than what is waited for, or late. The read time-out that runs out is a break."""
+    reader, far = pair
+    reader._sock.settimeout(0.05 if seconds is None else 5)  # type: ignore[attr-defined]
+    far.sendall(sent)
+    if closes:
+        far.close()
+    raw = unread(reader, length)
+    assert arrived(raw, 100, seconds) is expected
+    raw._original_response.fp.detach()
+    assert arrived(object(), 100, 5) is None
 
 
 @pytest.mark.parametrize(
