@@ -278,9 +278,9 @@ def test_its_number_of_attempts_is_a_number_or_none(said: object) -> None:
 
 THREE = "an object with acquire_initial_retry_token, refresh_retry_token_for_retry and record_success is allowed"
 OF_THE_ADAPTER = {
-    *("allowed_methods", "deadline_header", "enabled", "idempotency_key", "listeners", "max_wait", "on_unauthorized"),
-    *("operation_attempt_timeout", "operation_timeout", "raise_on_status", "resume", "scope", "telemetry", "timeout"),
-    "trust_env",
+    *("allowed_methods", "deadline_header", "enabled", "idempotency_key", "listeners", "max_idle", "max_wait"),
+    *("on_unauthorized", "operation_attempt_timeout", "operation_timeout", "raise_on_status", "resume", "scope"),
+    *("telemetry", "timeout", "trust_env"),
 }
 OF_CLASSIFIERS = {"classifiers", "retry_status_codes", "validate"}
 
