@@ -471,8 +471,8 @@ def _check_beside(
             "strategy",
             strategy,
             "code",
-            "'shared', or an object with acquire_initial_retry_token, refresh_retry_token_for_retry and record_success, "
-            "is allowed",
+            "'shared', or an object with acquire_initial_retry_token, refresh_retry_token_for_retry and "
+            "record_success, is allowed",
         )
     ours = ADAPTER_OPTIONS | CLASSIFIER_OPTIONS
     if isinstance(strategy, StandardRetryStrategy):

@@ -41,5 +41,5 @@ def with_broken_body(response: Response, error: Exception) -> Response:
     ``requests`` keeps the cookies of each head before it reads the body, and so it gets both.
     """
     raw: Any = BrokenBody(response.raw, error.with_traceback(None))
-    response.raw, response._content, response._content_consumed = raw, False, False  # type: ignore[attr-defined]
+    response.raw, response._content, response._content_consumed = raw, False, False
     return response

@@ -372,13 +372,17 @@ def arrived(raw: Any, most: int, seconds: float | None) -> Arrived | None:
         ahead = reader.held_ahead
         if framing.is_complete(before, ahead, ended=reader.ended):
             return Arrived.WHOLE
-        if reader.ended or reader.failure is not None:
+        if _has_ended(reader):
             return Arrived.BROKEN
         until = until or earliest(after(seconds, SYSTEM_CLOCK), this_thread.deadline)
         left = None if until is None else until.left()
         is_late = len(before) + len(ahead) > most or framing.is_above(most) or (left is not None and left <= 0)
-        if is_late or not (reader.fetch_ahead(left) or reader.ended or reader.failure is not None):
+        if is_late or not (reader.fetch_ahead(left) or _has_ended(reader)):
             return Arrived.COMING
+
+
+def _has_ended(reader: Reader) -> bool:
+    return reader.ended or reader.failure is not None
 
 
 class Peeked(NamedTuple):

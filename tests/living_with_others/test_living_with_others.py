@@ -67,9 +67,9 @@ def tape_of_a_502(tmp_path):
 def test_a_tape_that_ends_says_so_itself(tape_of_a_502):
     """Its exception is that of the last attempt, and the history has the answer before it."""
     url, cassette = tape_of_a_502
-    with vcr.use_cassette(cassette, record_mode="none"), session() as client:
-        with pytest.raises(vcr.errors.CannotOverwriteExistingCassetteException) as caught:
-            client.get(url)
+    refused = pytest.raises(vcr.errors.CannotOverwriteExistingCassetteException)
+    with vcr.use_cassette(cassette, record_mode="none"), session() as client, refused as caught:
+        client.get(url)
     ends = [attempt.ending for attempt in retry_history(caught.value).attempts]
     assert ["502", "CannotOverwriteExistingCassetteException"] == ends
 
