@@ -58,10 +58,6 @@ class TimeLimits:
         if private.IS_FUTURE and (self.deadline or self._attempt_timeout) and is_first(_warned, "urllib3-future"):
             warnings.warn(UNBOUND, RetryConfigWarning, stacklevel=2)
 
-    def at_most(self, wait: float) -> float:
-        """Return a wait, shortened to the time left: to let go of a response may have taken some since its decision."""
-        return wait if self.deadline is None else max(0.0, min(wait, self.deadline.left()))
-
     def begin(self, timeout: Any) -> Any:
         """Begin an attempt in this thread, which ends where ``this_thread.deadline`` is ``outer`` again.
 
