@@ -1,0 +1,25 @@
+"""What listeners are told of an operation (contract 12)."""
+
+from .observing.events import (
+    AfterAttempt,
+    BeforeAttempt,
+    BodyProgress,
+    GaveUp,
+    ObservedOperation,
+    RetryListener,
+    RetryScheduled,
+    Succeeded,
+    Throttled,
+)
+
+__all__ = [
+    "AfterAttempt",
+    "BeforeAttempt",
+    "BodyProgress",
+    "GaveUp",
+    "ObservedOperation",
+    "RetryListener",
+    "RetryScheduled",
+    "Succeeded",
+    "Throttled",
+]

@@ -1,0 +1,23 @@
+"""Retry budgets, backoff and the client's rate limiter, as objects that a program makes itself (contract 6, 7, 9)."""
+
+from .clock import SystemClock
+from .core.backoff import ExponentialRetryBackoffStrategy, Jitter, RetryBackoffStrategy
+from .core.payoff import PayoffTokenBucket
+from .core.quota import RetryQuota, TokenBucketSnapshot
+from .smithy.buckets import TokenBucket
+from .smithy.rate_limiter import ClientRateLimiter, PermitWait, RateLimiterSettings, RateLimiterSnapshot
+
+__all__ = [
+    "ClientRateLimiter",
+    "ExponentialRetryBackoffStrategy",
+    "Jitter",
+    "PayoffTokenBucket",
+    "PermitWait",
+    "RateLimiterSettings",
+    "RateLimiterSnapshot",
+    "RetryBackoffStrategy",
+    "RetryQuota",
+    "SystemClock",
+    "TokenBucket",
+    "TokenBucketSnapshot",
+]
