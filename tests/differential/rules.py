@@ -71,8 +71,9 @@ def body_is_cut(program: Program, difference: Difference) -> bool:
 
 def chunks_are_read_in_two_ways(program: Program, difference: Difference) -> bool:
     """Plain takes data for the length of a chunk, or loses it, where two readers share a whole chunked body."""
-    answer, line = answer_to(program, difference), program.lines[difference.line or 0]
-    is_whole = answer.framing == "chunked" and not answer.cut and not answer.damaged
+    line = program.lines[difference.line or 0]
+    answers = [answer for answers in program.script.values() for answer in answers]
+    is_whole = any(answer.framing == "chunked" and not answer.cut and not answer.damaged for answer in answers)
     is_shared = not text_of(difference) and ("next" in line or "rs.pop(0)" in line)
     return is_whole and (is_shared or "InvalidChunk" in text_of(difference, "plain"))
 
@@ -105,6 +106,13 @@ def call_is_saved(program: Program, difference: Difference) -> bool:
     return "requests.exceptions.ConnectionError" in text_of(difference, "plain") and not text_of(difference)
 
 
+def failed_connection_is_closed(program: Program, difference: Difference) -> bool:
+    """After a body that cannot be decoded, the next request goes over another connection."""
+    is_damaged = any(answer.damaged or answer.cut for answers in program.script.values() for answer in answers)
+    sides = [side[1:] for side in difference[1:] if isinstance(side, tuple)]
+    return is_damaged and difference.where == "requests" and len(sides) == 2 and sides[0] == sides[1]
+
+
 def retries_are_in_raw(program: Program, difference: Difference) -> bool:
     """The history of `raw.retries` has rows, and `raw.geturl` goes by them, as with urllib3's own retries."""
     line = "" if difference.line is None else program.lines[difference.line]
@@ -115,6 +123,7 @@ RULES = (
     Rule("a body that is gone is not sent empty", "5", one_shot_is_not_sent_again, EVERYTHING),
     Rule("a retry saves a call", "2.6", call_is_saved, EVERYTHING),
     Rule("a continued body comes in other pieces", "14.6", continued_body_has_other_pieces),
+    Rule("a failed attempt's connection is closed", "2.7", failed_connection_is_closed, ("connections", "places")),
     Rule("rows for retries", "11.2", retries_are_in_raw),
     Rule("a head without its end is an error", "14.4", head_is_cut, ("places", "connections", "cookies")),
     Rule("a coding without its end is an error", "14.4", coding_is_cut, ("places", "connections")),
