@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,9 +24,30 @@ def served() -> Iterator[Served]:
         yield server
 
 
+class Changing(io.BytesIO):
+    """A file that has another length once it was read and is gone back in: somebody has written on it."""
+
+    def __init__(self, first: int, then: int) -> None:
+        super().__init__(b"x" * first)
+        self._then, self._was_read = then, False
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self._was_read = True
+        return super().read(size)
+
+    def seek(self, position: int, whence: int = 0, /) -> int:
+        if self._was_read:
+            self._was_read = False
+            super().seek(0)
+            self.truncate()
+            self.write(b"x" * self._then)
+        return super().seek(position, whence)
+
+
 def end_of(session: requests.Session, url: str, row: dict[str, Any]) -> str:
     """How it ended, in the words of the table."""
-    body = b"x" * 2_000_000 if row["method"] in ("PUT", "POST") else None
+    body: Any = b"x" * 2_000_000 if row["method"] in ("PUT", "POST") else None
+    body = Changing(*row["upload"]) if "upload" in row else body
     try:
         answer = session.request(row["method"], url, data=body, timeout=0.5, stream=row.get("stream", False))
         text = answer.text
