@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from .__main__ import SEED, fuzz
@@ -38,6 +41,9 @@ def test_a_number_makes_the_same_program() -> None:
     assert [program(area, 5, 7) for area in AREAS] == [program(area, 5, 7) for area in AREAS]
 
 
-def test_each_rule_has_a_name_of_its_own() -> None:
-    """What differs on purpose is counted by name."""
+def test_each_rule_has_a_name_and_a_section_of_the_contract() -> None:
+    """What differs on purpose is counted by name, and promised."""
+    page = Path(__file__).parents[2] / "docs" / "explanation" / "contract.md"
+    sections = set(re.findall(r"^#{2,3} (\d+(?:\.\d+)?)\.? ", page.read_text(encoding="utf-8"), re.MULTILINE))
     assert len(RULES) == len({rule.name for rule in RULES})
+    assert set() == {rule.section for rule in RULES} - sections
