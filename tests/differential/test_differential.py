@@ -14,10 +14,11 @@ from .rules import RULES
 pytestmark = [pytest.mark.real_time, pytest.mark.once, pytest.mark.untraced]
 SECONDS, PROGRAMS = 60.0 / len(AREAS), 150
 STANDING = {
-    "reading": "cookies of a cut body are lost; streams that may go on: texts of errors, lines, places of the pool",
-    "sessions": "a file is moved back after a final answer",
+    "reading": "the error of a body in chunks with an ETag lost how many bytes were read",
+    "sessions": "the body of response.request is not the program's own",
+    "uploads": "the body of response.request is not the program's own",
     "pools": "a body that may go on gives its connection back before it is read",
-    "faults": "a file is moved back after a final answer; continued text",
+    "faults": "the body of response.request is not the program's own; length_remaining after a cut",
 }
 """Defects that are not mended yet; a mended area loses its line."""
 
