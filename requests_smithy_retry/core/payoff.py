@@ -256,8 +256,7 @@ class PayoffQuota(Quota):
     def snapshot(self, now: float) -> TokenBucketSnapshot:
         held = self.bucket.snapshot()
         with self.lock:
-            since, waiting = self._line.failing_since, len(self._line.waiters)
-        return held._replace(waiting=waiting, down_for=None if since is None else now - since)
+            return held._replace(waiting=len(self._line.waiters))
 
 
 class PlaceInLine:

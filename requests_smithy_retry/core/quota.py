@@ -45,7 +45,8 @@ class TokenBucketSnapshot(NamedTuple):
     :param source: which bucket answered: ``"memory"``, ``"redis"``, or ``"redis, fallen open"`` where a local bucket
         stands in for it.
     :param waiting: the number of operations that wait for the service.
-    :param down_for: seconds since the first failure after the last success; None: the last thing seen was a success.
+    :param down_for: seconds since the first failure after the last success, whether or not a retry could follow;
+        None: the last thing seen was a success, or nothing was seen for five minutes.
     """
 
     capacity: float

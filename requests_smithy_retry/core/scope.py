@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from ..clock import SYSTEM_CLOCK, Clock
 from ..forksafe import forgets_with_all, renew_lock_after_fork
 from ..urls import scope_name, without_secrets
+from .health import Health
 from .line import Bounds
 from .payoff import PayoffQuota, PayoffTokenBucket
 from .quota import NO_QUOTA, Quota
@@ -45,13 +46,14 @@ class Scope:
     :param name: None for operations without one.
     """
 
-    __slots__ = ("name", "parts", "quota", "shown")
+    __slots__ = ("health", "name", "parts", "quota", "shown")
 
     def __init__(self, name: str | None, quota: Quota) -> None:
         self.name: str | None = name
         self.shown: str = without_secrets(str(name))
         """The name as it may be shown."""
         self.quota: Quota = quota
+        self.health: Health = Health()
         self.parts: dict[str, Any] = {}
         """What features keep of it, by their names."""
 
@@ -68,6 +70,7 @@ class Scope:
     def forget(self, now: float) -> None:
         """Begin anew, as if nobody had ever sent anything."""
         self.quota.forget(now)
+        self.health.forget()
         for part in list(self.parts.values()):
             part.forget(now)
 

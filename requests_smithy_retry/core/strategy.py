@@ -21,6 +21,7 @@ from ..config.retry_options import current_options
 from ..errors import RetryConfigError, RetryError, StopReason, TokenError, is_unresolved
 from ..observing.log import log_back
 from .attempt import AttemptFailed
+from .health import shows_failure
 from .line import UNLIMITED, Bounds, Failure, Progress
 from .policy import Delay, Policy, TooLong, is_seconds, leaves_time
 from .quota import NO_QUOTA, Payment, Refused, RetryQuota, TokenBucketSnapshot
@@ -303,7 +304,11 @@ class StandardRetryStrategy:
         """Decide about a retry: ask the classifiers, count, compute the delay, and take the price, which may block."""
         if failed.options.enabled is False:
             raise RetryError(stop_reason=StopReason.DISABLED)
-        reason = self.indicated(failed, token.scope)
+        try:
+            reason = self.indicated(failed, token.scope)
+        finally:
+            fails = shows_failure(failed.outcome, failed.known_verdict, is_translated=self.policy.counts is not None)
+            token.scope.health.saw(failed.outcome.ended, fails=fails)
         bounds = self.policy.bounds(failed.options, failed.deadline)
         try:
             progress, costs = self._counted(token, failed, reason, bounds)
@@ -416,6 +421,7 @@ class StandardRetryStrategy:
         :raises TokenError: for a token that was used before or is another strategy's.
         """
         own, now = redeemed(token, self), self.clock.now()
+        own.scope.health.saw(now, fails=False)
         sent, allowed = own.sent or (now, None)
         quota, progress = own.scope.quota, own.progress
         if progress.retries or progress.free:
@@ -432,9 +438,12 @@ class StandardRetryStrategy:
 
     def snapshot(self) -> StrategySnapshot:
         """Return an immutable view of the strategy's state; a scope never used is not in it."""
-        now = self.clock.now()
-        seen = {name: scope.quota.snapshot(now) for name, scope in self.scopes}
-        return StrategySnapshot(MappingProxyType({name: held for name, held in seen.items() if held is not None}))
+        now, seen = self.clock.now(), {}
+        for name, scope in self.scopes:
+            held = scope.quota.snapshot(now)
+            if held is not None:
+                seen[name] = held._replace(down_for=scope.health.down_for(now))
+        return StrategySnapshot(MappingProxyType(seen))
 
     def forget(self) -> None:
         """Begin anew in every scope, as if nobody had ever sent anything. Operations that wait go at once."""

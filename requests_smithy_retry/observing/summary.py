@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import StopReason
-from ..forksafe import renew_lock_after_fork
+from ..forksafe import forgets_with_all, renew_lock_after_fork
 from ..urls import display_scope
 
 if TYPE_CHECKING:
@@ -66,7 +66,10 @@ COUNTS = RetrySummary._fields[:-1]
 
 
 class Counters:
-    """Counts the operations of one adapter that ended, by their scopes. Safe to use from several threads."""
+    """Counts the operations of one adapter that ended, by their scopes, and those of :data:`PROCESS` with them.
+
+    Safe to use from several threads.
+    """
 
     def __init__(self) -> None:
         self.forget()
@@ -88,6 +91,8 @@ class Counters:
             counted = self._at_once
             name = scope if scope in counted or len(counted) < MOST_HOSTS else None
             counted[name] = counted.get(name, 0) + 1
+        if self is not PROCESS:
+            PROCESS.at_once(scope)
 
     def ended(self, scope: str, history: RetryHistory) -> None:
         """Count an operation that is no first-try success."""
@@ -98,10 +103,15 @@ class Counters:
         is_saved, is_unsent = retries > 0 and history.stop_reason is StopReason.SUCCESS, not history.attempts
         is_lost = history.gave_up and not is_unsent
         counted = RetrySummary(1, int(retries > 0), retries, int(is_saved), int(is_lost), int(is_unsent), waited)
+        self._add(scope, counted)
+
+    def _add(self, scope: str, counted: RetrySummary) -> None:
         with self._lock:
             others = self._others
             name = scope if scope in others or len(others) < MOST_HOSTS else None
             others[name] = add_up((others.get(name, RetrySummary()), counted))
+        if self is not PROCESS:
+            PROCESS._add(scope, counted)
 
     def read(self) -> dict[str | None, RetrySummary]:
         """Return what was counted, by scope; None: those of scopes beyond the first :data:`MOST_HOSTS`."""
@@ -112,26 +122,35 @@ class Counters:
             return found
 
 
-def retry_summary(session: Session) -> RetrySummary:
-    """Return what the retries of a session did so far, over all its adapters.
+PROCESS = Counters()
+"""Counts all operations of the process, those of adapters that are gone among them."""
+forgets_with_all(PROCESS)
+
+
+def retry_summary(session: Session | None = None) -> RetrySummary:
+    """Return what retries did so far: those of a session, over all its adapters, or those of the whole process.
 
     The counters always run, at no measurable cost. Each adapter has its own, as those of :func:`install` have. An
     operation counts when it ends, or with ``stream=True`` when the caller gets its response; one with ``enabled=False``
     does not count.
 
+    :param session: None: all that this process sent, by sessions that are closed and gone, too.
     :raises ValueError: if the session has no :class:`RetryAdapter`.
     """
-    adapters = [adapter for adapter in session.adapters.values() if getattr(adapter, "plan", None) is not None]
+    if session is None:
+        return _summed([PROCESS])
+    adapters: list[Any] = [
+        adapter for adapter in session.adapters.values() if getattr(adapter, "plan", None) is not None
+    ]
     if not adapters:
         raise ValueError("the session has no RetryAdapter: mount one first")
-    return summary_of(adapters)
+    return _summed({id(adapter): adapter.counters for adapter in adapters}.values())
 
 
-def summary_of(adapters: Iterable[Any]) -> RetrySummary:
-    """Return what the retries of these adapters did so far."""
+def _summed(counters: Iterable[Counters]) -> RetrySummary:
     hosts: dict[str, RetrySummary] = {}
-    for counters in {id(adapter): adapter.counters for adapter in adapters}.values():
-        for name, found in counters.read().items():
+    for each in counters:
+        for name, found in each.read().items():
             host = "other hosts" if name is None else display_scope(name)
             hosts[host] = add_up((hosts.get(host, RetrySummary()), found))
     return add_up(hosts.values())._replace(hosts=hosts)

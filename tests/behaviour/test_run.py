@@ -130,6 +130,15 @@ def test_the_program_has_retries_by_the_environment(folder, monkeypatch):
         assert 1 + 3 == len(server.requests)
 
 
+def test_the_closing_line_counts_what_sessions_did_that_are_gone(folder):
+    """``requests.get`` makes a session for each call."""
+    program = "import requests, sys; [requests.get(sys.argv[1]) for _ in range(4)]"
+    (folder / "app.py").write_text(program)
+    with FaultServer([Reply(503)]) as server:
+        said = run(folder, "app.py", server.url).stderr
+    assert "4 operations: 1 retried (1 retries), 1 saved, 0 lost, " in said
+
+
 MOUNTS = """\
 import multiprocessing, sys
 from requests import Session

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -99,12 +100,40 @@ def test_adapters_that_share_a_strategy_are_counted_once() -> None:
     )
 
 
+def test_without_a_session_it_adds_up_the_process() -> None:
+    """All adapters count, by host, also those of sessions that are closed and gone."""
+    forget_everything()
+    session = session_of(200, 503, 200)
+    session.get("https://a.example.com/")
+    session.get("https://b.example.com/")
+    session.close()
+    del session
+    gc.collect()
+    other = session_of(503, max_attempts=1)
+    other.get("https://a.example.com/")
+    assert (3, 1, 1, 1, 1) == counted(retry_summary())
+    hosts = {host: counted(of) for host, of in retry_summary().hosts.items()}
+    assert {"https://a.example.com": (2, 0, 0, 0, 1), "https://b.example.com": (1, 1, 1, 1, 0)} == hosts
+    forget_everything()
+    assert RetrySummary() == retry_summary()
+
+
+def test_an_adapter_that_forgets_has_been_counted() -> None:
+    """What it sent before stays in the sum of the process."""
+    forget_everything()
+    session = session_of(200)
+    session.get(URL)
+    session.get_adapter(URL).forget()
+    assert (0, 1) == (retry_summary(session).operations, retry_summary().operations)
+
+
 def test_threads_lose_no_count() -> None:
     """Eight threads make ten operations each, of which every second is retried."""
     session = session_of(*[200, 503, 200] * 40)
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(session.get, [URL] * 80))
     assert 80 == retry_summary(session).operations
+    assert 80 <= retry_summary().operations
 
 
 def test_a_session_without_retries_is_an_error() -> None:

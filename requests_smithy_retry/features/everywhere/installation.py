@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import os
 import threading
-import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -52,8 +51,6 @@ class Installation:
         self._adapter = adapter
         self._left_alone: dict[str, object] = {}
         self._reached = Reached()
-        # By identity: an adapter of others may not be hashable.
-        self._alive: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self._told = told
 
     @property
@@ -106,7 +103,6 @@ class Installation:
         if isinstance(adapter, type(self._adapter)):
             with _lock:
                 self._reached.add(Kind(name, policy=adapter.retry_config, where=self._where()))
-                self._alive[id(adapter)] = adapter
             return
         kind = left_alone(adapter, name, type(self._adapter), self.mounted)
         if kind is None:
@@ -153,17 +149,15 @@ class Installation:
     def report(self, *, each: bool = False) -> list[str]:
         """Return a line that tells how many adapters were reached, and one of what their retries did.
 
-        What several adapters share counts to the end; what one has for itself, a translated ``Retry``, while it lives.
-
         :param each: also a line for each kind of adapters.
         """
-        from ...observing.summary import summary_of
+        from ...observing.summary import retry_summary
 
         if not self.config.enabled:
             return [f"retries are switched off: {self.config.shown('enabled')}"]
         with _lock:
             line = self._reached.line("would have" if self.is_dry else "had")
-            did = summary_of([self._adapter, *self._alive.values()])
+            did = retry_summary()
             lines = [line, str(did)] if did.operations else [line]
             return [*lines, *(self._reached.lines() if each else ())] if line else []
 
@@ -171,10 +165,7 @@ class Installation:
         from .combined import take_over
 
         state = {**self._adapter._state_to_copy(), "_addresses": self._adapter.addresses}
-        taken = take_over(adapter, type(self._adapter), state, own)
-        with _lock:
-            self._alive[id(taken)] = taken
-        return taken
+        return take_over(adapter, type(self._adapter), state, own)
 
     def __repr__(self) -> str:
         left = f"; left alone: {'; '.join(self._left_alone)}" if self._left_alone else ""
