@@ -170,6 +170,7 @@ def succeed(call: Call, verdict: Classification | None = None) -> Response:
     """
     response, token = call.response, call.token
     assert response is not None
+    response.request = call.request  # not the copy that was sent
     if isinstance(token, StandardRetryToken):
         token.note_sent(call.started, call.allowed)
     if token is not None:

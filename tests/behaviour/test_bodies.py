@@ -771,3 +771,12 @@ def test_an_iterable_is_drawn_on_as_by_a_plain_adapter(status):
 
     assert status == send(scripted(status), "PUT", data=Recording(TEXT)).status_code
     assert ["begun"] == asked
+
+
+@pytest.mark.parametrize("status", [200, 404])
+def test_the_response_has_the_programs_own_request(status: int) -> None:
+    """Its body is the program's file, and not what counts it on the way."""
+    file = io.BytesIO(b"whole")
+    request = prepare("PUT", data=file)
+    response = scripted(status).send(request)
+    assert (request, file) == (response.request, response.request.body)
