@@ -67,13 +67,10 @@ class WithoutMaxRetries(HTTPAdapter):
         strategy: RetryStrategy | None,
         options: dict[str, Any],
     ) -> tuple[RetryConfig, Any]:
-        """Return a config with what the argument ``max_retries`` asks for, and what :meth:`_show_given` needs of it."""
+        """Return a config with what the argument ``max_retries`` asks for, and what it reads as."""
         if value is not UNSET:
             raise RetryConfigError("max_retries", value, "code", "max_attempts is allowed in its place")
         return config, None
-
-    def _show_given(self, given: Any) -> None:
-        """Show the ``max_retries`` that was given."""
 
     def _forget_shown(self) -> None:
         """Show none that was given."""
@@ -173,13 +170,12 @@ class RetryAdapter(AdapterBase):
         if strategy is not None:
             _check_beside(strategy, config, {**below, **options})
         base = strategy.config if isinstance(strategy, StandardRetryStrategy) else config or RetryConfig()
-        base, given = self._with_max_retries(base, max_retries, strategy, options)
+        base, self._shown = self._with_max_retries(base, max_retries, strategy, options)
         base = base.replace(**options)
         base = base if defaults is None else base.above(defaults)
         # A given strategy has its own config; the environment only sets the adapter's own options.
         self.retry_config: RetryConfig = resolve(base, names=OPTIONS if strategy is None else ADAPTER_OPTIONS)
         self._use(strategy_for(self.retry_config, self.clock) if strategy is None else strategy)
-        self._show_given(given)
 
     def _use(self, strategy: RetryStrategy) -> None:
         """Adopt a strategy, and compute once what each send needs to know of it."""
@@ -375,7 +371,7 @@ class RetryAdapter(AdapterBase):
     # Copies and pickles (contract 11.1) have the same configuration, fresh locks and full buckets.
 
     def __getstate__(self) -> dict[str, Any]:
-        ours = self._state_to_copy()  # before HTTPAdapter reads max_retries, which makes one to show
+        ours = self._state_to_copy()
         state = dict(super().__getstate__())
         state.pop("max_retries", None)
         return {**state, STATE_KEY: ours}
