@@ -115,9 +115,9 @@ class Counters:
 def retry_summary(session: Session) -> RetrySummary:
     """Return what the retries of a session did so far, over all its adapters.
 
-    The counters always run, at no measurable cost. Each adapter has its own, as those of :func:`install` have. An
-    operation counts when it ends, or with ``stream=True`` when the caller gets its response; one with ``enabled=False``
-    does not count.
+    The counters always run, at no measurable cost. Each adapter has its own; those of :func:`install` have one
+    together. An operation counts when it ends, or with ``stream=True`` when the caller gets its response; one with
+    ``enabled=False`` does not count.
 
     :raises ValueError: if the session has no :class:`RetryAdapter`.
     """

@@ -206,8 +206,8 @@ def test_nothing_is_imported_before_the_program_does_it(variables, starter, fold
     reached = f"{SAID}1 of 1 adapter had retries\n"
     for arguments, out, said in (
         ([], "done\n", NO_SESSION),
-        (["requests"], "RetryAdapter\ndone\n", reached),
-        (["ssl"], "RetryAdapter\ndone\n", reached),
+        (["requests"], "RetryAdapterAround\ndone\n", reached),
+        (["ssl"], "RetryAdapterAround\ndone\n", reached),
     ):
         done = run(folder, "sees.py", *arguments, starter=starter)
         assert (out, said) == (done.stdout, done.stderr)
@@ -246,7 +246,7 @@ def test_processes_that_are_not_forked_have_retries_too(how, folder):
     (folder / "spawns.py").write_text(SPAWNS)
     plain = python("spawns.py", how, cwd=folder)
     ours = run(folder, "spawns.py", how)
-    assert (0, plain.stdout.replace("HTTPAdapter", "RetryAdapter")) == (ours.returncode, ours.stdout), ours.stderr
+    assert (0, plain.stdout.replace("HTTPAdapter", "RetryAdapterAround")) == (ours.returncode, ours.stdout), ours.stderr
     assert "HTTPAdapter\nHTTPAdapter None\n" == plain.stdout
 
 
@@ -259,7 +259,7 @@ def test_a_program_may_import_us_first(first, folder):
         "print(first.__name__, type(requests.Session().get_adapter('https://')).__name__)"
     )
     done = run(folder, "first.py")
-    assert f"requests_smithy_retry.{first} RetryAdapter\n" == done.stdout
+    assert f"requests_smithy_retry.{first} RetryAdapterAround\n" == done.stdout
     assert f"{SAID}1 of 1 adapter had retries\n" == done.stderr
 
 

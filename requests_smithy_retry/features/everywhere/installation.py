@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from ...config.retry_config import RetryConfig, RetryOptions
     from ...core.strategy import RetryStrategy
     from ...errors import RetryConfigError
+    from .reached import Fate
 else:  # pragma: no branch - for typing.get_type_hints; what a policy needs is imported by install()
     from ...config.retry_config import RetryConfig, RetryOptions
     from ...errors import RetryConfigError
     from ...typing_names import Unpack
 
-    BaseAdapter = RetryAdapter = RetryStrategy = Any
+    BaseAdapter = Fate = RetryAdapter = RetryStrategy = Any
 
 
 class Told(NamedTuple):
@@ -43,7 +44,7 @@ class Installation:
     """The result of :func:`install`: the policy, and the strategy that all sessions share."""
 
     def __init__(self, adapter: RetryAdapter, mounted: str, told: Told | None = None) -> None:
-        from .combined import Reached
+        from .reached import Reached
 
         adapter.share_strategy()
         self.config: RetryConfig = adapter.retry_config
@@ -62,89 +63,89 @@ class Installation:
         return tuple(self._left_alone)
 
     def equip(self, session: requests.Session) -> None:
-        """Replace each plain ``HTTPAdapter`` of a new session, and from now on those that are mounted on it."""
+        """Put an adapter of ours around the plain one of a new session, and from now on around those mounted on it."""
         from requests.adapters import HTTPAdapter  # already imported by the session's maker
 
-        from .combined import Kind
-
         own: list[Any] = []
-        kind = Kind("an adapter of requests' own", policy=self.config, where=self._where())
-        vars(session)[MARK] = own, kind
+        own_mounted = "all" if self.mounted == "none" else self.mounted  # that is about adapters which others mount
+        vars(session)[MARK] = own
         for prefix, adapter in session.adapters.items():
-            if type(adapter) is not HTTPAdapter:
-                self.reach(adapter)
-            elif self.is_dry:
-                own.append(adapter)
-            else:
-                own[:] = own or [self._take_over(adapter)]
+            if type(adapter) is HTTPAdapter:
+                own[:] = own or [self._around(adapter, "an adapter of requests' own", own_mounted)]
                 session.adapters[prefix] = own[0]
-        if own:
-            with _lock:
-                self._reached.add(kind)
-
-    def _where(self) -> str:
-        """Return what a dry run says of the place where a session is made or an adapter mounted."""
-        from .combined import calling_line
-
-        return f", {calling_line()}" if self.is_dry else ""
+            else:
+                session.adapters[prefix] = self.reach(adapter)
 
     @property
     def is_dry(self) -> bool:
         """Nothing is changed: what would be is only told."""
         return self._told is not None and self._told.is_dry
 
-    def reach(self, adapter: Any) -> None:
-        """Make an adapter retry that somebody mounts, or say why it is left alone."""
-        from ...checks import is_first
-        from ...errors import RetryConfigError, RetryConfigWarning
-        from ...observing.log import log_left_alone
-        from .combined import NEVER, Kind, left_alone
+    def reach(self, adapter: Any) -> Any:
+        """Return what is mounted in the place of an adapter: one of ours around it, or itself if it is left alone."""
+        from requests.adapters import HTTPAdapter  # as above
 
-        if not self.config.enabled:
-            return
+        from .reached import NEVER, Fate, fate_of
+
         name = f"{_owner(adapter)}'s {type(adapter).__qualname__}"
+        if not self.config.enabled:
+            return adapter
         if isinstance(adapter, type(self._adapter)):
-            with _lock:
-                self._reached.add(Kind(name, policy=adapter.retry_config, where=self._where()))
+            if self._alive.get(id(adapter)) is not adapter:
+                self._note(None, Fate(name, None, False), adapter.retry_config)
                 self._alive[id(adapter)] = adapter
-            return
-        kind = left_alone(adapter, name, type(self._adapter), self.mounted)
-        if kind is None:
-            try:
-                said, policy = self._reach(adapter)
-                kind = Kind(name + said, policy=policy)
-            except (RetryConfigError, RetryConfigWarning, TypeError) as refusal:
-                remedy = NEVER if isinstance(refusal, TypeError) else "replace"
-                kind = Kind(f"{name}, which cannot be combined: {refusal}", remedy)
+            return adapter
+        known = self._alive.get(id(adapter))
+        if known is not None and known.theirs is adapter:
+            return known
+        if not isinstance(adapter, HTTPAdapter):
+            return self._left(adapter, Fate(f"{name}, which is not an HTTPAdapter", NEVER, False))
+        fate = fate_of(adapter, name, getattr(adapter, "max_retries", 0), self.mounted)
+        if fate.remedy is not None:
+            return self._left(adapter, fate)
+        around = self._around(adapter, name, self.mounted)
+        return adapter if around.is_left else around
+
+    def _left(self, adapter: Any, fate: Fate) -> Any:
+        self._note(None, fate, self.config)
+        return adapter
+
+    def _around(self, adapter: Any, name: str, mounted: str) -> Any:
+        from .around import RetryAdapterAround
+
+        state = {**self._adapter._state_to_copy(), "_addresses": self._adapter.addresses}
+        state["counters"] = self._adapter.counters  # to the end, whatever becomes of the session
+        made = RetryAdapterAround(adapter, name, mounted, state, is_dry=self.is_dry, tell=self._note)
         with _lock:
-            self._reached.add(kind._replace(where=self._where()))
-        if kind.remedy is not None and is_first(self._left_alone, kind.sentence):
-            log_left_alone(kind.sentence)
+            self._alive[id(adapter)] = made
+        return made
 
-    def _reach(self, adapter: Any) -> tuple[str, RetryConfig]:
-        """Make an adapter retry; return what is to be said of its own retries, and its policy."""
-        from ..urllib3_retry import translate, with_translated
-        from .combined import class_of_both, display_retries, own_names, retries_nothing
+    def _note(self, around: Any, fate: Fate, policy: RetryConfig) -> None:
+        """Count an adapter, or what else has become of one; say of one that is left alone why."""
+        from ...checks import is_first
+        from ...observing.log import log_left_alone
+        from .reached import Kind, calling_line
 
-        retries = adapter.max_retries
-        said = ", beneath its own send" if "send" in own_names(adapter) else ""
-        if not retries_nothing(retries):
-            said = f" with {display_retries(retries)}{', which is ignored' if self.mounted == 'replace' else ''}{said}"
-        own = None if self.mounted == "replace" or retries_nothing(retries) else retries
-        if self.is_dry:
-            theirs: Any = type(adapter)
-            ours: Any = type(self._adapter)
-            class_of_both(theirs, ours)  # or TypeError
-            return said, self.config if own is None else with_translated(self.config, translate(own))
-        return said, self._take_over(adapter, own).retry_config
+        before: Kind | None = getattr(around, "kind", None)
+        with _lock:
+            if before is not None:
+                self._reached.add(before, -1)
+            where = before.where if before is not None else f", {calling_line()}" if self.is_dry else ""
+            kind = Kind(fate.sentence, fate.remedy, policy if fate.remedy is None else None, where)
+            self._reached.add(kind)
+            if around is not None:
+                around.kind = kind
+        if fate.remedy is not None and is_first(self._left_alone, fate.sentence):
+            log_left_alone(fate.sentence)
 
     def look_at(self, session: requests.Session) -> None:
         """After an adapter was mounted: notice that it took the place of the session's own, and that none retries."""
-        own, kind = vars(session)[MARK]
-        if own and not any(each is adapter for adapter in session.adapters.values() for each in own):
-            own.clear()
+        own = vars(session)[MARK]
+        if own and not any(each is own[0] for each in session.adapters.values()):
+            gone = own.pop()
+            gone.tell = None
             with _lock:
-                self._reached.add(kind, -1)
+                self._reached.add(gone.kind, -1)
         if self._told is not None and not self.is_dry and self._left_alone and not self._reached.count(None):
             first = next(iter(self._left_alone))
             self._told.at_once(f"nothing in this program has retries so far; left alone: {first}")
@@ -153,28 +154,21 @@ class Installation:
     def report(self, *, each: bool = False) -> list[str]:
         """Return a line that tells how many adapters were reached, and one of what their retries did.
 
-        What several adapters share counts to the end; what one has for itself, a translated ``Retry``, while it lives.
-
         :param each: also a line for each kind of adapters.
         """
         from ...observing.summary import summary_of
 
         if not self.config.enabled:
             return [f"retries are switched off: {self.config.shown('enabled')}"]
+        alive = list(self._alive.values())
+        for adapter in alive:
+            if hasattr(adapter, "theirs"):
+                adapter.look()  # so that the last word on it is told
         with _lock:
             line = self._reached.line("would have" if self.is_dry else "had")
-            did = summary_of([self._adapter, *self._alive.values()])
+            did = summary_of([self._adapter, *alive])
             lines = [line, str(did)] if did.operations else [line]
             return [*lines, *(self._reached.lines() if each else ())] if line else []
-
-    def _take_over(self, adapter: Any, own: Any = None) -> Any:
-        from .combined import take_over
-
-        state = {**self._adapter._state_to_copy(), "_addresses": self._adapter.addresses}
-        taken = take_over(adapter, type(self._adapter), state, own)
-        with _lock:
-            self._alive[id(taken)] = taken
-        return taken
 
     def __repr__(self) -> str:
         left = f"; left alone: {'; '.join(self._left_alone)}" if self._left_alone else ""
@@ -194,7 +188,7 @@ _wrapped: dict[str, tuple[Any, Any]] = {}
 """Each method of ``Session`` that is replaced while something is installed: the original one, and ours."""
 
 MARK = "_retries_are_installed"
-"""The attribute of a session that was made while something was installed."""
+"""The attribute of a session that was made while something was installed, with its own adapter."""
 
 
 def install(
@@ -210,16 +204,17 @@ def install(
     That includes subclasses, ``requests.get`` and the like. All sessions share one strategy, and so its quota. Existing
     sessions stay as they are. Another call changes the policy for later sessions; without arguments it changes nothing.
 
-    An adapter that somebody mounts on such a session, as SDKs do, is made to retry if ``mounted`` says so. It stays the
-    same object, with its pools, its TLS context and its attributes; its class inherits from its own class and from
-    :class:`RetryAdapter`. ``Installation.left_alone`` and the log name those that were left alone.
+    An adapter that somebody mounts on such a session, as SDKs do, is made to retry if ``mounted`` says so: a
+    :class:`RetryAdapter` around it takes its place, and theirs sends each attempt, by its pools and its TLS context.
+    What the program assigns to its ``max_retries`` later on is treated as what was there at mounting.
+    ``Installation.left_alone`` and the log name those that were left alone.
 
     :param config: the policy; without it, and without options, that of the environment.
     :param strategy: any retry strategy, in place of ``mode``.
     :param defaults: options that the environment's values, and options given here, override.
     :param mounted: ``"plain"``: an adapter that retries nothing by itself gets this policy; ``"all"``: also, the
         urllib3 ``Retry`` of one that retries is translated, as its own policy; ``"replace"``: every adapter gets this
-        policy, its ``Retry`` is ignored, and a ``send`` of its own stays above it; ``"none"``: adapters that others
+        policy, its ``Retry`` is ignored, and a ``send`` of its own sends each attempt; ``"none"``: adapters that others
         mount stay as they are. None: the value of ``SMITHY_RETRY_MOUNTED``, or ``"none"``.
     :param options: any option of :class:`RetryConfig`.
     :returns: the installation in force.
@@ -338,9 +333,8 @@ def _mount(plain: Any) -> Any:
         if MARK not in vars(self) or installation is None:
             plain(self, prefix, adapter)
             return
-        if not any(adapter is each for each in self.adapters.values()):
-            installation.reach(adapter)
-        plain(self, prefix, adapter)
+        is_left_alone = any(adapter is each for each in self.adapters.values())  # and was counted
+        plain(self, prefix, adapter if is_left_alone else installation.reach(adapter))
         installation.look_at(self)
 
     return mount

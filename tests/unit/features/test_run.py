@@ -157,4 +157,4 @@ def test_only_the_requests_that_has_sessions_gets_the_adapter(own_process):
     run_module._install(types.ModuleType("requests"))
     assert type(requests.Session().get_adapter(URL)) is requests.adapters.HTTPAdapter
     run_module._install(requests)
-    assert type(requests.Session().get_adapter(URL)) is RetryAdapter
+    assert isinstance(requests.Session().get_adapter(URL), RetryAdapter)
