@@ -30,7 +30,7 @@ from .observing.summary import Counters
 from .urls import ORIGIN, scope_name, scope_of
 from .wire.connect import Opener
 from .wire.pool_keys import PoolKeys
-from .wire.pools import use_our_pools
+from .wire.pools import prepare_pool, use_our_connections, use_our_pools
 from .wire.response import CheckedResponse
 from .wire.state import LATE_PATCH, is_patched_late, this_thread
 
@@ -325,18 +325,23 @@ class RetryAdapter(AdapterBase):
         """
         build = getattr(self.build_connection_pool_key_attributes, "__func__", None)
         is_usual = verify is True and cert is None and not proxies and build is BUILD_KEY
-        if not is_usual:
-            return super().get_connection_with_tls_context(request, verify, proxies=proxies, cert=cert)
-        manager, origin = self.poolmanager, ORIGIN(request.url)[0]  # type: ignore[arg-type, index]
-        pool = self._pool_keys.pool(manager, origin)
+        manager, origin = getattr(self, "poolmanager", None), ORIGIN(request.url)[0]  # type: ignore[arg-type, index]
+        pool = self._pool_keys.pool(manager, origin) if is_usual else None
         if pool is None:
-            pool = super().get_connection_with_tls_context(request, verify, proxies=proxies, cert=cert)
-            self._pool_keys.remember(manager, origin, pool)
+            # A mix-in behind us may have pools of its own.
+            found = super().get_connection_with_tls_context(request, verify, proxies=proxies, cert=cert)
+            pool = prepare_pool(found, self.addresses)
+            if is_usual:
+                self._pool_keys.remember(manager, origin, pool)
         return pool
 
     def _use_our_pools(self, manager: Any = None) -> None:
         # The attribute is missing during construction, and stays missing if init_poolmanager makes no pool manager.
         use_our_pools(manager or getattr(self, "poolmanager", None), self.addresses)
+        self._use_our_connections()
+
+    def _use_our_connections(self) -> None:
+        use_our_connections(self, self.addresses, RetryAdapter)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         """Make the pool manager, with our own pools (contract 14.1)."""

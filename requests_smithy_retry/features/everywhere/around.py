@@ -21,6 +21,7 @@ from ...adapter import STATE_KEY, RetryAdapter
 from ...config.retry_config import RetryConfig
 from ...core.strategy import RetryStrategy
 from ...errors import RetryConfigError, RetryConfigWarning
+from ...wire.pools import use_our_connections
 from ..urllib3_retry import translate, with_translated
 from .reached import Fate, Kind, fate_of, is_quiet
 
@@ -201,6 +202,12 @@ class RetryAdapterAround(RetryAdapter, Theirs):
     def _use_our_pools(self, manager: Any = None) -> None:
         if self.retry_config.enabled:
             super()._use_our_pools(manager)
+
+    def get_connection_with_tls_context(self, *args: Any, **kwargs: Any) -> Any:
+        return Theirs.get_connection_with_tls_context(self, *args, **kwargs)
+
+    def _use_our_connections(self) -> None:
+        use_our_connections(self.theirs, self.addresses)
 
     @property
     def max_retries(self) -> Any:
