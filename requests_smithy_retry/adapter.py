@@ -135,7 +135,7 @@ class RetryAdapter(AdapterBase):
     ) -> None:
         known, others = self._own_options(dict(options))
         own = strategy.clock if isinstance(strategy, StandardRetryStrategy) else SYSTEM_CLOCK
-        self.clock: Clock = own if clock is None else clock
+        self.clock = own if clock is None else clock
         self._given = strategy is not None
         self._configure(config, strategy, defaults, known, max_retries)
         self.__dict__.pop("max_retries", None)  # set before us, which with HTTPAdapter says nothing from here on
@@ -174,7 +174,7 @@ class RetryAdapter(AdapterBase):
         base = base.replace(**options)
         base = base if defaults is None else base.above(defaults)
         # A given strategy has its own config; the environment only sets the adapter's own options.
-        self.retry_config: RetryConfig = resolve(base, names=OPTIONS if strategy is None else ADAPTER_OPTIONS)
+        self.retry_config = resolve(base, names=OPTIONS if strategy is None else ADAPTER_OPTIONS)
         self._use(strategy_for(self.retry_config, self.clock) if strategy is None else strategy)
 
     def _use(self, strategy: RetryStrategy) -> None:

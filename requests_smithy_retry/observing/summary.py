@@ -128,9 +128,9 @@ def retry_summary(session: Session) -> RetrySummary:
 
 
 def summary_of(adapters: Iterable[Any]) -> RetrySummary:
-    """Return what the retries of these adapters did so far."""
+    """Return what the retries of these adapters did so far; what several of them count together counts once."""
     hosts: dict[str, RetrySummary] = {}
-    for counters in {id(adapter): adapter.counters for adapter in adapters}.values():
+    for counters in {id(adapter.counters): adapter.counters for adapter in adapters}.values():
         for name, found in counters.read().items():
             host = "other hosts" if name is None else display_scope(name)
             hosts[host] = add_up((hosts.get(host, RetrySummary()), found))

@@ -108,6 +108,8 @@ class RetryAdapterAround(RetryAdapter, Theirs):
     _manager: Any
     _seen: Any
     _was_quiet: bool
+    _is_made = False
+    """From then on a new attribute is theirs."""
 
     def __init__(
         self,
@@ -133,6 +135,7 @@ class RetryAdapterAround(RetryAdapter, Theirs):
         own = {"theirs": theirs, "_about": about, "_policy": policy, "tell": tell, "_lock": threading.RLock()}
         vars(self).update(own, _seen=self, _was_quiet=False, _manager=None)
         self._take_on(state)
+        self._is_made = True
 
     def send(
         self,
@@ -225,7 +228,7 @@ class RetryAdapterAround(RetryAdapter, Theirs):
         return getattr(self.theirs, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        is_ours = name in vars(self) or hasattr(type(self), name) or "plan" not in vars(self)
+        is_ours = name in vars(self) or hasattr(type(self), name) or not self._is_made
         (object.__setattr__ if is_ours else setattr)(self if is_ours else self.theirs, name, value)
 
     # Copies and pickles have a copy of theirs, as that one copies itself.

@@ -72,6 +72,8 @@ def shown_for(value: Any, translated: Translated) -> FixedRetry | None:
 class MaxRetries(HTTPAdapter):
     """The part of the adapter."""
 
+    clock: Clock
+    retry_config: RetryConfig
     _strategy: Any
     clock: Clock
     retry_config: RetryConfig
