@@ -21,9 +21,11 @@ from ...adapter import STATE_KEY, RetryAdapter
 from ...config.retry_config import RetryConfig
 from ...core.strategy import RetryStrategy
 from ...errors import RetryConfigError, RetryConfigWarning
+from ...observing.history import ATTRIBUTE
 from ...wire.pools import use_our_connections
 from ..urllib3_retry import translate, with_translated
-from .reached import Fate, Kind, fate_of, is_quiet
+from .counts import Kind
+from .reached import Fate, fate_of, is_quiet
 
 GIVEN = "_retries_are_installed"
 """The attribute of a ``Retry`` that takes the place of a program's own, with that one."""
@@ -102,6 +104,8 @@ class RetryAdapterAround(RetryAdapter, Theirs):
     kind: Kind | None = None
     """By which it was counted."""
     tell: Callable[[RetryAdapterAround, Fate, RetryConfig], None] | None = None
+    ended: Callable[[bool], None] | None = None
+    """Is told of the end of each send, and whether it was a success at once."""
     _about: tuple[str, str, bool]
     _policy: tuple[RetryConfig, RetryStrategy]
     _lock: threading.RLock
@@ -150,7 +154,15 @@ class RetryAdapterAround(RetryAdapter, Theirs):
         self.look()
         if proxies and self.retry_config.enabled:
             self._prepare_proxy(request, proxies)
-        return super().send(request, stream, timeout, verify, cert, proxies)
+        if self.ended is None:
+            return super().send(request, stream, timeout, verify, cert, proxies)
+        at_once = False
+        try:
+            response = super().send(request, stream, timeout, verify, cert, proxies)
+            at_once = ATTRIBUTE not in vars(response)
+            return response
+        finally:
+            self.ended(at_once)
 
     def _prepare_proxy(self, request: PreparedRequest, proxies: Any) -> None:
         """Have the pools of a proxy be ours, before their ``send`` asks them for the one that it then finds."""
@@ -189,7 +201,7 @@ class RetryAdapterAround(RetryAdapter, Theirs):
             try:
                 policy = with_translated(policy, translate(retries))
             except (RetryConfigError, RetryConfigWarning) as refusal:
-                fate = Fate(f"{name}, whose max_retries cannot be translated: {refusal}", "replace", False)
+                fate = Fate(f"{name}, whose max_retries cannot be translated: {refusal}", "replace")
         is_off = is_dry or fate.remedy is not None
         if not (is_off or is_quiet(retries)):
             self.theirs.max_retries = _in_place_of(retries)

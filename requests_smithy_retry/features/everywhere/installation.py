@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .children import EVERY, FAMILY
 
 if TYPE_CHECKING:
     import requests
@@ -18,13 +21,14 @@ if TYPE_CHECKING:
     from ...config.retry_config import RetryConfig, RetryOptions
     from ...core.strategy import RetryStrategy
     from ...errors import RetryConfigError
+    from .counts import Account
     from .reached import Fate
 else:  # pragma: no branch - for typing.get_type_hints; what a policy needs is imported by install()
     from ...config.retry_config import RetryConfig, RetryOptions
     from ...errors import RetryConfigError
     from ...typing_names import Unpack
 
-    BaseAdapter = Fate = RetryAdapter = RetryStrategy = Any
+    Account = BaseAdapter = Fate = RetryAdapter = RetryStrategy = Any
 
 
 class Told(NamedTuple):
@@ -44,7 +48,7 @@ class Installation:
     """The result of :func:`install`: the policy, and the strategy that all sessions share."""
 
     def __init__(self, adapter: RetryAdapter, mounted: str, told: Told | None = None) -> None:
-        from .reached import Reached
+        from .counts import Reached
 
         adapter.share_strategy()
         self.config: RetryConfig = adapter.retry_config
@@ -56,6 +60,7 @@ class Installation:
         # By identity: an adapter of others may not be hashable.
         self._alive: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self._told = told
+        self._written = -math.inf  # when this process last told the one that started it
 
     @property
     def left_alone(self) -> tuple[str, ...]:
@@ -85,21 +90,22 @@ class Installation:
         """Return what is mounted in the place of an adapter: one of ours around it, or itself if it is left alone."""
         from requests.adapters import HTTPAdapter  # as above
 
-        from .reached import NEVER, Fate, fate_of
+        from .counts import NEVER
+        from .reached import Fate, fate_of
 
         name = f"{_owner(adapter)}'s {type(adapter).__qualname__}"
         if not self.config.enabled:
             return adapter
         if isinstance(adapter, type(self._adapter)):
             if self._alive.get(id(adapter)) is not adapter:
-                self._note(None, Fate(name, None, False), adapter.retry_config)
+                self._note(None, Fate(name), adapter.retry_config)
                 self._alive[id(adapter)] = adapter
             return adapter
         known = self._alive.get(id(adapter))
         if known is not None and known.theirs is adapter:
             return known
         if not isinstance(adapter, HTTPAdapter):
-            return self._left(adapter, Fate(f"{name}, which is not an HTTPAdapter", NEVER, False))
+            return self._left(adapter, Fate(f"{name}, which is not an HTTPAdapter", NEVER))
         fate = fate_of(adapter, name, getattr(adapter, "max_retries", 0), self.mounted)
         if fate.remedy is not None:
             return self._left(adapter, fate)
@@ -116,6 +122,7 @@ class Installation:
         state = {**self._adapter._state_to_copy(), "_addresses": self._adapter.addresses}
         state["counters"] = self._adapter.counters  # to the end, whatever becomes of the session
         made = RetryAdapterAround(adapter, name, mounted, state, is_dry=self.is_dry, tell=self._note)
+        made.ended = None if self._told is None else self.tell_parent
         with _lock:
             self._alive[id(adapter)] = made
         return made
@@ -124,19 +131,22 @@ class Installation:
         """Count an adapter, or what else has become of one; say of one that is left alone why."""
         from ...checks import is_first
         from ...observing.log import log_left_alone
-        from .reached import Kind, calling_line
+        from .counts import Kind
+        from .reached import calling_line, unsent_by
 
         before: Kind | None = getattr(around, "kind", None)
         with _lock:
             if before is not None:
                 self._reached.add(before, -1)
             where = before.where if before is not None else f", {calling_line()}" if self.is_dry else ""
-            kind = Kind(fate.sentence, fate.remedy, policy if fate.remedy is None else None, where)
+            shown, unsent = (None, "") if fate.remedy is not None else (policy, unsent_by(policy, fate.ignored))
+            kind = Kind(fate.sentence, fate.remedy, shown, where, unsent)
             self._reached.add(kind)
             if around is not None:
                 around.kind = kind
         if fate.remedy is not None and is_first(self._left_alone, fate.sentence):
             log_left_alone(fate.sentence)
+        self.tell_parent(True)
 
     def look_at(self, session: requests.Session) -> None:
         """After an adapter was mounted: notice that it took the place of the session's own, and that none retries."""
@@ -146,29 +156,55 @@ class Installation:
             gone.tell = None
             with _lock:
                 self._reached.add(gone.kind, -1)
-        if self._told is not None and not self.is_dry and self._left_alone and not self._reached.count(None):
+        if self._told is None or self.is_dry or FAMILY.is_child:
+            return
+        if self._left_alone and not self._reached.count(None):
             first = next(iter(self._left_alone))
             self._told.at_once(f"nothing in this program has retries so far; left alone: {first}")
             self._told = None
 
-    def report(self, *, each: bool = False) -> list[str]:
+    def report(self, *, each: bool = False, others: Iterable[Account] = ()) -> list[str]:
         """Return a line that tells how many adapters were reached, and one of what their retries did.
 
         :param each: also a line for each kind of adapters.
+        :param others: what the processes that this one started have told.
         """
-        from ...observing.summary import summary_of
+        from .counts import report
 
         if not self.config.enabled:
             return [f"retries are switched off: {self.config.shown('enabled')}"]
+        return report([self._account(), *others], "would have" if self.is_dry else "had", each=each)
+
+    def _account(self) -> Account:
+        from ...observing.summary import summary_of
+        from .counts import Account, did_of
+
         alive = list(self._alive.values())
         for adapter in alive:
             if hasattr(adapter, "theirs"):
                 adapter.look()  # so that the last word on it is told
         with _lock:
-            line = self._reached.line("would have" if self.is_dry else "had")
-            did = summary_of([self._adapter, *alive])
-            lines = [line, str(did)] if did.operations else [line]
-            return [*lines, *(self._reached.lines() if each else ())] if line else []
+            return Account(self._reached.as_data(), did_of(summary_of([self._adapter, *alive])))
+
+    def tell_parent(self, is_plain: bool = False) -> None:
+        """Tell the process that started this one what became of its adapters; not at once if nothing much happened."""
+        now = self._adapter.clock.now()
+        if not FAMILY.is_child or (is_plain and now - self._written < EVERY):
+            return
+        if self._written == -math.inf:
+            FAMILY.at_end(self.tell_parent)
+        self._written = now
+        FAMILY.write(self._account())
+
+    def count_anew(self) -> None:
+        """Begin to count, in a process that was forked."""
+        from .counts import Reached
+
+        self._reached, self._written = Reached(), -math.inf
+        for adapter in [self._adapter, *self._alive.values()]:
+            adapter.counters.forget()
+            if hasattr(adapter, "theirs"):
+                adapter.kind = None
 
     def __repr__(self) -> str:
         left = f"; left alone: {'; '.join(self._left_alone)}" if self._left_alone else ""
@@ -260,6 +296,14 @@ def _in_force() -> Installation | None:
 
 def current() -> Installation | None:
     return _current
+
+
+def _count_anew() -> None:  # pragma: no cover - as below
+    if _current is not None:
+        _current.count_anew()
+
+
+FAMILY.on_fork = _count_anew
 
 
 def uninstall() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import requests
@@ -14,25 +13,11 @@ from urllib3.util.retry import Retry
 from ...checks import safe_repr
 from ...config.retry_config import RetryConfig
 from ...config.sources import MOUNTED_VALUES as MOUNTED
-from ..urllib3_retry.translation import overridden, own_methods
+from ..urllib3_retry.translation import methods_of, overridden, own_methods
 
-NEVER = "never"
-"""Stands for no value of ``mounted``: the adapter cannot have retries."""
-
-
-class Kind(NamedTuple):
-    """Adapters that one sentence tells of.
-
-    :param sentence: whose they are, their class, and what is to be said of their own retries.
-    :param remedy: the value of ``mounted`` that would reach them; None: they have retries.
-    :param policy: by which they retry, if they do.
-    :param where: in a dry run, the line that mounted them or made their session.
-    """
-
-    sentence: str
-    remedy: str | None = None
-    policy: RetryConfig | None = None
-    where: str = ""
+VARIABLE = "SMITHY_RETRY_ALLOWED_METHODS"
+RISKY = frozenset({"PATCH", "POST"})
+"""The usual methods that are not sent again by default."""
 
 
 class Fate(NamedTuple):
@@ -41,11 +26,13 @@ class Fate(NamedTuple):
     :param sentence: as that of a :class:`Kind`.
     :param remedy: as that of a :class:`Kind`.
     :param is_translated: its own ``max_retries`` is translated, as a policy of its own.
+    :param ignored: its own ``max_retries`` if that is ignored; else 0.
     """
 
     sentence: str
-    remedy: str | None
-    is_translated: bool
+    remedy: str | None = None
+    is_translated: bool = False
+    ignored: Any = 0
 
 
 def fate_of(adapter: HTTPAdapter, name: str, retries: Any, mounted: str) -> Fate:
@@ -63,41 +50,27 @@ def fate_of(adapter: HTTPAdapter, name: str, retries: Any, mounted: str) -> Fate
     else:
         why, needed = _words_on(retries)
     if MOUNTED.index(needed) > MOUNTED.index(mounted):
-        return Fate(name + why, needed, False)
-    ignored = ", which is ignored" if mounted == "replace" else ""
-    said = "" if is_quiet else f" with {display_retries(retries)}{ignored}"
-    return Fate(f"{name}{said}{', around its own send' if sends else ''}", None, not (is_quiet or ignored))
+        return Fate(name + why, needed)
+    ignored = 0 if is_quiet or mounted != "replace" else retries
+    said = "" if is_quiet else f" with {display_retries(retries)}{', which is ignored' if ignored != 0 else ''}"
+    sentence = f"{name}{said}{', around its own send' if sends else ''}"
+    return Fate(sentence, None, mounted != "replace" and not is_quiet, ignored)
 
 
-class Reached:
-    """Counts of adapters, by kind. The caller holds a lock."""
+def unsent_by(policy: RetryConfig, ignored: Any) -> str:
+    """Return the clause for methods that a ``Retry`` sent again whatever failed, and the policy in its place does not.
 
-    def __init__(self) -> None:
-        self._counts: dict[Kind, int] = {}
-
-    def add(self, kind: Kind, by: int = 1) -> None:
-        """Count an adapter of a kind, or with ``by=-1`` one that is of that kind no more."""
-        self._counts[kind] = self._counts.get(kind, 0) + by
-
-    def count(self, remedy: str | None) -> int:
-        """Return how many adapters a value of ``mounted`` would reach; None: how many have retries."""
-        return sum(number for kind, number in self._counts.items() if kind.remedy == remedy)
-
-    def line(self, had: str = "had") -> str:
-        """Return one line for all of them, with this verb; an empty one where there are none."""
-        total, reached = sum(self._counts.values()), self.count(None)
-        if not total:
-            return ""
-        left = [f"--mounted={name} would reach {self.count(name)} more" for name in ("plain", "all", "replace")]
-        left = [words for words in left if not words.endswith(" 0 more")]
-        left += [f"{self.count(NEVER)} cannot have them"] if self.count(NEVER) else []
-        more = f": {', '.join(left)} (run --list names each)" if left else ""
-        return f"{reached or 'none'} of {total} {'adapter' if total == 1 else 'adapters'} {had} retries{more}"
-
-    def lines(self) -> Iterator[str]:
-        for kind, number in self._counts.items():
-            if number:
-                yield f"{number} x {kind.sentence}{kind.where}: {'left alone' if kind.remedy else repr(kind.policy)}"
+    Empty if there are none, or another variable would be needed.
+    """
+    allowed = policy.allowed_methods
+    if not isinstance(ignored, Retry) or allowed is None:
+        return ""
+    own = methods_of(ignored)
+    methods = sorted((RISKY if own is None else RISKY & own) - {*allowed})
+    if not methods:
+        return ""
+    value = "none" if own is None else ",".join(sorted({*allowed, *methods}))
+    return f"sent {' and '.join(methods)} again, and the policy does not: {VARIABLE}={value} brings it back"
 
 
 def calling_line() -> str:

@@ -184,7 +184,7 @@ def _options_of(retry: Retry) -> dict[str, Any]:
     options: dict[str, Any] = {
         "max_attempts": UNLIMITED if total is None else total + 1,
         "retry_status_codes": _statuses(retry),
-        "allowed_methods": _methods(retry),
+        "allowed_methods": methods_of(retry),
         "strict_methods": True,
         "raise_on_status": bool(retry.raise_on_status),
         "rules": _rules_of(retry, limits),
@@ -273,7 +273,8 @@ def _count(retry: Retry, name: str) -> int | None:
     return max(int(count), 0)
 
 
-def _methods(retry: Retry) -> frozenset[str] | None:
+def methods_of(retry: Retry) -> frozenset[str] | None:
+    """Return the methods that a ``Retry`` sends again; None: all."""
     # urllib3 1.26 lets it be set under its old name on an instance; there, and in 2.x, an empty one means any method.
     methods: Any = vars(retry).get("method_whitelist", retry.allowed_methods)
     if isinstance(methods, str):
