@@ -157,7 +157,6 @@ class PreparingPool(HTTPConnectionPool):
                 connection.close()  # after an interruption urllib3 does not know of it
             raise
 
-
     def _make_request(self, conn: Any, *args: Any, **kwargs: Any) -> Any:
         since = getattr(conn, "idle_since", None)
         lay = None if since is None or conn.sock is None else self.addresses.clock.now() - since

@@ -75,8 +75,6 @@ class MaxRetries(HTTPAdapter):
     clock: Clock
     retry_config: RetryConfig
     _strategy: Any
-    clock: Clock
-    retry_config: RetryConfig
     _given: bool
     _use: Callable[[Any], None]
     _shown: FixedRetry | None = None

@@ -18,9 +18,10 @@ from requests_smithy_retry import RetryAdapter, install, mount, uninstall
 from requests_smithy_retry.features.everywhere import children, installation
 from requests_smithy_retry.features.everywhere import run as run_module
 from requests_smithy_retry.features.everywhere.children import Family
-from requests_smithy_retry.features.everywhere.counts import Account, report
+from requests_smithy_retry.features.everywhere.counts import Account, did_of, report
 from requests_smithy_retry.features.everywhere.installation import Told, install_later
 from requests_smithy_retry.features.everywhere.reached import unsent_by
+from requests_smithy_retry.observing.summary import RetrySummary
 from requests_smithy_retry.testing import FaultServer, Reply, skipped_waits
 
 
@@ -114,9 +115,7 @@ def test_what_was_counted_before_a_fork_is_the_other_process_own(family: Family)
     assert [] == now.report()
     answered(session, 200)
     requests.Session()
-    assert ["1 of 1 adapter had retries", "1 operations: 0 retried (0 retries), 0 saved, 0 lost, 0.0 s waited"] == (
-        now.report()
-    )
+    assert ["1 of 1 adapter had retries", str(RetrySummary(operations=1))] == now.report()
 
 
 def test_at_the_end_all_are_told_of_together(family: Family, capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,17 +124,17 @@ def test_at_the_end_all_are_told_of_together(family: Family, capsys: pytest.Capt
     other = Family()
     other.join(family.named())
     kinds = [["an adapter", None, "Policy()", ", a.py:1", "", 2], ["another", "all", None, "", "", 1]]
-    other.write([kinds, [3, 1, 1, 1, 0, 0.5]])
+    other.write([kinds, did_of(RetrySummary(operations=3, retried=1, retries=1, saved=1, waited=0.5))])
     run_module._report(os.getpid(), True)
     assert [
         "2 of 3 adapters would have retries: --mounted=all would reach 1 more (run --list names each)",
-        "3 operations: 1 retried (1 retries), 1 saved, 0 lost, 0.5 s waited",
+        str(RetrySummary(operations=3, retried=1, retries=1, saved=1, waited=0.5)),
         "2 x an adapter, a.py:1: Policy()",
         "1 x another: left alone",
     ] == [line.removeprefix("requests-smithy-retry: ") for line in capsys.readouterr().err.splitlines()]
 
     other.join(family.named())
-    other.write([kinds, [0, 0, 0, 0, 0, 0]])
+    other.write([kinds, did_of(RetrySummary())])
     install()
     requests.Session()
     run_module._report(os.getpid(), False)
