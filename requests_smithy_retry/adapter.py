@@ -38,7 +38,7 @@ from .observing.summary import Counters
 from .urls import ORIGIN, scope_name, scope_of
 from .wire.connect import Opener
 from .wire.pool_keys import PoolKeys
-from .wire.pools import use_our_pools
+from .wire.pools import prepare_pool, use_our_connections, use_our_pools
 from .wire.response import CheckedResponse
 from .wire.state import LATE_PATCH, is_patched_late, this_thread
 
@@ -79,13 +79,10 @@ class WithoutMaxRetries(HTTPAdapter):
         strategy: RetryStrategy | None,
         options: dict[str, Any],
     ) -> tuple[RetryConfig, Any]:
-        """Return a config with what the argument ``max_retries`` asks for, and what :meth:`_show_given` needs of it."""
+        """Return a config with what the argument ``max_retries`` asks for, and what it reads as."""
         if value is not UNSET:
             raise RetryConfigError("max_retries", value, "code", "max_attempts is allowed in its place")
         return config, None
-
-    def _show_given(self, given: Any) -> None:
-        """Show the ``max_retries`` that was given."""
 
     def _forget_shown(self) -> None:
         """Show none that was given."""
@@ -152,7 +149,7 @@ class RetryAdapter(AdapterBase):
     ) -> None:
         known, others = self._own_options(dict(options))
         own = strategy.clock if isinstance(strategy, StandardRetryStrategy) else SYSTEM_CLOCK
-        self.clock: Clock = own if clock is None else clock
+        self.clock = own if clock is None else clock
         self._given = strategy is not None
         self._configure(config, strategy, defaults, known, max_retries)
         self.__dict__.pop("max_retries", None)  # set before us, which with HTTPAdapter says nothing from here on
@@ -188,11 +185,11 @@ class RetryAdapter(AdapterBase):
         if own is not None:
             _check_beside(own, config, {**below, **dict.fromkeys(options, "code")}, {**_given(defaults), **options})
         base = own.config if isinstance(own, StandardRetryStrategy) else config or RetryConfig()
-        base, given = self._with_max_retries(base, max_retries, own, options)
+        base, self._shown = self._with_max_retries(base, max_retries, own, options)
         base = base.replace(**options)
         base = base if defaults is None else base.above(defaults)
         # A given strategy has its own config; the environment only sets the adapter's own options.
-        self.retry_config: RetryConfig = resolve(base, names=OPTIONS if own is None else ADAPTER_OPTIONS)
+        self.retry_config = resolve(base, names=OPTIONS if own is None else ADAPTER_OPTIONS)
         if strategy == SHARED:
             own = shared_strategy(self.retry_config, self.clock)
         elif own is None:
@@ -200,7 +197,6 @@ class RetryAdapter(AdapterBase):
         elif isinstance(own, StandardRetryStrategy) and not ADAPTER_OPTIONS.issuperset((*below, *options)):
             own = own.under(self.retry_config)
         self._use(own)
-        self._show_given(given)
 
     def _use(self, strategy: RetryStrategy) -> None:
         """Adopt a strategy, and compute once what each send needs to know of it."""
@@ -350,18 +346,23 @@ class RetryAdapter(AdapterBase):
         """
         build = getattr(self.build_connection_pool_key_attributes, "__func__", None)
         is_usual = verify is True and cert is None and not proxies and build is BUILD_KEY
-        if not is_usual:
-            return super().get_connection_with_tls_context(request, verify, proxies=proxies, cert=cert)
-        manager, origin = self.poolmanager, ORIGIN(request.url)[0]  # type: ignore[arg-type, index]
-        pool = self._pool_keys.pool(manager, origin)
+        manager, origin = getattr(self, "poolmanager", None), ORIGIN(request.url)[0]  # type: ignore[arg-type, index]
+        pool = self._pool_keys.pool(manager, origin) if is_usual else None
         if pool is None:
-            pool = super().get_connection_with_tls_context(request, verify, proxies=proxies, cert=cert)
-            self._pool_keys.remember(manager, origin, pool)
+            # A mix-in behind us may have pools of its own.
+            found = super().get_connection_with_tls_context(request, verify, proxies=proxies, cert=cert)
+            pool = prepare_pool(found, self.addresses)
+            if is_usual:
+                self._pool_keys.remember(manager, origin, pool)
         return pool
 
     def _use_our_pools(self, manager: Any = None) -> None:
         # The attribute is missing during construction, and stays missing if init_poolmanager makes no pool manager.
         use_our_pools(manager or getattr(self, "poolmanager", None), self.addresses)
+        self._use_our_connections()
+
+    def _use_our_connections(self) -> None:
+        use_our_connections(self, self.addresses, RetryAdapter)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         """Make the pool manager, with our own pools (contract 14.1)."""
@@ -396,7 +397,7 @@ class RetryAdapter(AdapterBase):
     # Copies and pickles (contract 11.1) have the same configuration, fresh locks and full buckets.
 
     def __getstate__(self) -> dict[str, Any]:
-        ours = self._state_to_copy()  # before HTTPAdapter reads max_retries, which makes one to show
+        ours = self._state_to_copy()
         state = dict(super().__getstate__())
         state.pop("max_retries", None)
         return {**state, STATE_KEY: ours}

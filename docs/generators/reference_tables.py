@@ -12,6 +12,7 @@ from typing import Any
 
 from requests_smithy_retry import StopReason
 from requests_smithy_retry import errors as stop_reason
+from requests_smithy_retry.config import texts
 from requests_smithy_retry.config.options import Option
 from requests_smithy_retry.config.retry_config import OPTIONS
 from requests_smithy_retry.config.sources import VARIABLES, parse_text
@@ -19,30 +20,6 @@ from requests_smithy_retry.core.endings import EXHAUSTED
 from requests_smithy_retry.errors import QUIET_ENDINGS
 from requests_smithy_retry.smithy.aws import KEYS
 from requests_smithy_retry.smithy.aws import VARIABLES as AWS_VARIABLES
-
-EXAMPLES = {
-    "mode": "adaptive",
-    "max_attempts": "5",
-    "retry_spec": "2.0",
-    "backoff": "100ms",
-    "max_backoff": "10s",
-    "jitter": "none",
-    "quota": "redis://cache:6379/0",
-    "patience": "10s",
-    "max_retry_after": "5min",
-    "pacing": "off",
-    "operation_timeout": "30",
-    "operation_attempt_timeout": "10",
-    "deadline_header": "X-Request-Deadline",
-    "timeout": "3.05, 27",
-    "allowed_methods": "GET, HEAD",
-    "retry_status_codes": "429, 503",
-    "raise_on_status": "true",
-    "enabled": "false",
-    "telemetry": "log, otel",
-    "aws_config": "my-profile",
-}
-"""Examples by option, where one says more than :func:`example_of` can guess."""
 
 
 def cell(text: str) -> str:
@@ -85,9 +62,7 @@ def default_of(option: Option) -> str:
 
 def example_of(name: str) -> str:
     """Return an example of a variable's value. The code reads it before it is shown."""
-    item = OPTIONS[name]
-    by_kind = {bool: "no" if item.default is True else "yes"}.get(type(item.default), "10s")
-    example = EXAMPLES.get(name, by_kind)
+    example = texts.example_of(name, OPTIONS[name].default)
     parse_text(name, example, "this page")
     return example
 

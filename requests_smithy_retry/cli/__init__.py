@@ -18,6 +18,21 @@ PROGRAM = "requests-smithy-retry"
 EXTRA = frozenset({"click", "rich"})
 
 
+HELP = f"""\
+usage: {PROGRAM} COMMAND ...
+
+The retry layer for requests.
+
+commands:
+  run      Run an unchanged program with retries: run --help
+  config   Show the policy of an adapter made here, with its sources and its worst case.
+  explain  Explain the decision on one outcome.
+
+config and explain need click and rich: {{python}} -m pip install click rich
+"""
+"""Shown where click is not installed; else click shows more."""
+
+
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line; exit with 0, 1 if a command found a problem, or 2 for bad usage or without the extra."""
     given = sys.argv[1:] if arguments is None else list(arguments)
@@ -29,6 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         missing = (error.name or "").partition(".")[0]
         if missing not in EXTRA:
             raise
+        if not given or {"-h", "--help"}.intersection(given):
+            sys.stdout.write(HELP.format(python=sys.executable))
+            sys.exit(0 if given else 2)
         sys.stderr.write(
             f"{PROGRAM}: the command line needs {missing!r}, which is not installed; "
             f"install it with: {sys.executable} -m pip install click rich\n"

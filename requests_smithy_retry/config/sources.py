@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -15,7 +16,8 @@ from ..checks import BadValue, suggestion
 from ..errors import RetryConfigError
 from .options import MEANT, PREFIX, Option, source_of, warn_of_variable, warn_of_void
 from .parsers import one_of
-from .retry_config import OPTIONS, RetryConfig
+from .retry_config import COMMAND_LINE, OPTIONS, RetryConfig
+from .texts import ALLOWED, example_of
 
 VARIABLES: dict[str, str] = {
     PREFIX + name.upper(): name for name, option in OPTIONS.items() if not option.not_from_environment
@@ -40,14 +42,22 @@ def parse_text(name: str, text: str, source: str) -> Any:
     """Return the value of an option from text; raise ``RetryConfigError`` for a text that it does not allow."""
     text = text.strip()
     allowed = OPTIONS[name].allowed
-    refused = f"{allowed} is allowed"
+    detail = ""
     for value in _readings(text, seconds="seconds" in allowed):
         try:
             return OPTIONS[name].parse(value)
         except BadValue as refusal:  # noqa: PERF203 - a handful of readings, once per adapter
-            if isinstance(value, frozenset) and refused.endswith(" is allowed"):  # it says which of the items is bad
-                refused = str(refusal)
+            if isinstance(value, frozenset) and not detail:  # it says which of the items is bad
+                detail = str(refusal).partition(" is allowed")[2].replace("None means", "none means")
+    refused = f"{ALLOWED.get(name, allowed)} is allowed{detail}{_example(name, source)}"
     raise RetryConfigError(name, text, source, refused)
+
+
+def _example(name: str, source: str) -> str:
+    """Return an example for who wrote a variable of ours or a command line; others write in a file of another kind."""
+    variable = PREFIX + name.upper()
+    written = {source_of(variable): variable, COMMAND_LINE: name}.get(source)
+    return "" if written is None else f"; {written}={shlex.quote(example_of(name, OPTIONS[name].default))} for example"
 
 
 def _readings(text: str, *, seconds: bool) -> Iterator[Any]:
@@ -62,6 +72,8 @@ def _readings(text: str, *, seconds: bool) -> Iterator[Any]:
     if len(items) == 2:
         yield tuple(None if item.lower() == "none" else next(_numbers(item, seconds), item) for item in items)
     present = [item for item in items if item != ""]
+    if not present:
+        return  # commas alone
     yield frozenset(int(item) if re.fullmatch(_INTEGER, item) else item for item in present)
     yield frozenset(present)
 

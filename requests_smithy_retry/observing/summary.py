@@ -130,9 +130,9 @@ forgets_with_all(PROCESS)
 def retry_summary(session: Session | None = None) -> RetrySummary:
     """Return what retries did so far: those of a session, over all its adapters, or those of the whole process.
 
-    The counters always run, at no measurable cost. Each adapter has its own, as those of :func:`install` have. An
-    operation counts when it ends, or with ``stream=True`` when the caller gets its response; one with ``enabled=False``
-    does not count.
+    The counters always run, at no measurable cost. Each adapter has its own; those of :func:`install` have one
+    together. An operation counts when it ends, or with ``stream=True`` when the caller gets its response; one with
+    ``enabled=False`` does not count.
 
     :param session: None: all that this process sent, by sessions that are closed and gone, too.
     :raises ValueError: if the session has no :class:`RetryAdapter`.
@@ -144,7 +144,12 @@ def retry_summary(session: Session | None = None) -> RetrySummary:
     ]
     if not adapters:
         raise ValueError("the session has no RetryAdapter: mount one first")
-    return _summed({id(adapter): adapter.counters for adapter in adapters}.values())
+    return summary_of(adapters)
+
+
+def summary_of(adapters: Iterable[Any]) -> RetrySummary:
+    """Return what the retries of these adapters did so far; what several of them count together counts once."""
+    return _summed({id(adapter.counters): adapter.counters for adapter in adapters}.values())
 
 
 def _summed(counters: Iterable[Counters]) -> RetrySummary:

@@ -161,3 +161,30 @@ class Connect:
             del data  # as above
             if connection.sock is not None:
                 sock.settimeout(usual)
+
+
+class NotedConnect:
+    """The ``connect`` and ``send`` of a connection that opens its socket in its own way, over a Unix socket say.
+
+    They record only whether something was sent: if connecting fails, no byte of the request was written.
+    """
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = weakref.ref(connection)
+
+    def __call__(self) -> None:
+        connection: Any = self._connection()
+        assert connection is not None  # as above
+        connection.__dict__.pop("send", None)
+        is_first = this_thread.connecting is None
+        if is_first:
+            this_thread.connecting, this_thread.peer, this_thread.answer = True, None, 0
+        type(connection).connect(connection)
+        if is_first:
+            this_thread.connecting = False
+        connection.send = self.send
+
+    def send(self, data: Any) -> None:
+        this_thread.connecting = False  # also over a connection that was kept alive
+        connection: Any = self._connection()
+        type(connection).send(connection, data)

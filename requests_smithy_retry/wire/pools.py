@@ -18,6 +18,7 @@ import socket
 import weakref
 from typing import Any
 
+from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.exceptions import EmptyPoolError, PoolError
@@ -27,7 +28,7 @@ from ..clock import SYSTEM_CLOCK
 from ..interruptions import is_interruption
 from ..observing.log import log_short_idle
 from . import private
-from .connect import Connect, Opener
+from .connect import Connect, NotedConnect, Opener
 from .proxies import prepare_tunnel
 from .response import RESPONSE_CLASS
 from .state import Peer, this_thread
@@ -103,8 +104,9 @@ def _taken_options() -> tuple[tuple[int, int, int], ...]:
 
 
 def prepare(connection: Any, opener: Opener, *, probes: bool = False) -> Any:
-    """Prepare a new connection of urllib3, unless its class has a ``connect`` of its own."""
-    if getattr(type(connection), "connect", None) in KNOWN_CONNECTS:
+    """Prepare a new connection of urllib3; of one whose class has a ``connect`` of its own, only that is recorded."""
+    own = getattr(type(connection), "connect", None)
+    if own in KNOWN_CONNECTS:
         connection.connect = connect = Connect(connection, opener)
         connection._new_conn = connect.open
         connection.response_class = RESPONSE_CLASS
@@ -112,6 +114,8 @@ def prepare(connection: Any, opener: Opener, *, probes: bool = False) -> Any:
         if probes and not this_thread.retries_off:
             # What the connection's own options say of it comes later, and wins.
             connection.socket_options = [*keep_alive_options(), *(connection.socket_options or ())]
+    elif isinstance(connection, HTTPConnection) and type(connection).__setattr__ is object.__setattr__:
+        connection.connect = NotedConnect(connection)  # type: ignore[method-assign]
     return connection
 
 
@@ -222,6 +226,42 @@ def use_our_pools(manager: Any, addresses: Opener) -> None:
     manager.pool_classes_by_scheme = {scheme: preparing(pool, waits) for scheme, pool in classes.items()}
     if hasattr(type(manager), "_new_pool") and getattr(manager._new_pool, "args", ())[1:] != (addresses,):
         manager._new_pool = functools.partial(_new_pool, weakref.ref(manager), addresses)
+
+
+OWN_POOLS = ("get_connection_with_tls_context", "get_connection")
+"""The methods by which an adapter finds the pool for a request; the second one with requests before 2.32."""
+
+
+def use_our_connections(adapter: HTTPAdapter, opener: Opener, usual: type[HTTPAdapter] = HTTPAdapter) -> None:
+    """Have the connections prepared of pools that an adapter finds in its own way, as one for Unix sockets does.
+
+    Idempotent. The references are weak: a cycle would keep the pools alive.
+
+    :param usual: the class whose way of finding pools is no adapter's own.
+    """
+    if not private.are_known():
+        return
+    for name in OWN_POOLS:
+        find = getattr(type(adapter), name, None)
+        if find is not None and find is not getattr(usual, name, None) and name not in vars(adapter):
+            vars(adapter)[name] = functools.partial(_find_pool, weakref.ref(adapter), find, opener)
+
+
+def _find_pool(adapter: weakref.ref[Any], find: Any, opener: Opener, *args: Any, **kwargs: Any) -> Any:
+    return prepare_pool(find(adapter(), *args, **kwargs), opener)
+
+
+def prepare_pool(pool: Any, opener: Opener) -> Any:
+    """Have a pool of another make prepare its connections, and return it."""
+    is_of_another_make = isinstance(pool, HTTPConnectionPool) and not isinstance(pool, PreparingPool)
+    if is_of_another_make and private.are_known() and "_new_conn" not in vars(pool):
+        vars(pool)["_new_conn"] = functools.partial(_new_connection, weakref.ref(pool), opener)
+    return pool
+
+
+def _new_connection(reference: weakref.ref[Any], opener: Opener) -> Any:
+    pool: Any = reference()
+    return prepare(type(pool)._new_conn(pool), opener)
 
 
 # A connection that was kept alive before a fork is one socket in two processes: each would read the other's responses.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from typing import Any
 
@@ -143,7 +144,6 @@ def from_variables(monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], **c
         ("ALLOWED_METHODS", "get, POST,", frozenset({"GET", "POST"})),
         ("ALLOWED_METHODS", "GET, 123", frozenset({"GET", "123"})),
         ("ALLOWED_METHODS", "None", None),
-        ("ALLOWED_METHODS", ",", frozenset()),
         ("RETRY_STATUS_CODES", "503", frozenset({503})),
         ("RETRY_STATUS_CODES", "429, 503", frozenset({429, 503})),
         ("TELEMETRY", "log, OTel", ("log", "otel")),
@@ -171,9 +171,13 @@ def test_text_is_read_as_people_write_it(name, text, value, monkeypatch) -> None
         ("RETRY_STATUS_CODES", "503, x", "'x' is not one"),
         ("RETRY_STATUS_CODES", "5030", "5030 is not one"),
         ("ALLOWED_METHODS", "GE T", "'GE T' is not one"),
-        ("TIMEOUT", "3, x", "a (connect, read) pair"),
+        ("TIMEOUT", "3, x", "two of them with a comma between (to connect, to read), or none is allowed; SMITHY"),
         ("MODE", "legacy", "one of"),
-        ("BACKOFF", "by_status", "a finite number of seconds (0 or more), a backoff strategy"),
+        ("BACKOFF", "by_status", "a finite number of seconds (0 or more), or none is allowed"),
+        ("ALLOWED_METHODS", "GE T", "names of methods, separated by commas, or none for all methods, is allowed, and"),
+        ("ALLOWED_METHODS", "*", "'*' is not one: none means all; SMITHY_RETRY_ALLOWED_METHODS='GET, HEAD' for exam"),
+        *[(name, ",", "separated by commas") for name in ("ALLOWED_METHODS", "RETRY_STATUS_CODES", "TELEMETRY")],
+        *[("DEADLINE_HEADER", text, "a header's name, alone or with seconds or date") for text in (",", ", date")],
     ],
 )
 def test_bad_text_is_refused_with_the_variable_named(name, text, allowed, monkeypatch) -> None:
@@ -183,6 +187,8 @@ def test_bad_text_is_refused_with_the_variable_named(name, text, allowed, monkey
     message = str(caught.value)
     assert message.startswith(f"{name.lower()}={text!r} (from environment variable SMITHY_RETRY_{name}): ")
     assert allowed in message
+    assert message.endswith(" for example")
+    assert not re.search(r"function|strategy|collection|client|bucket|object|Dialect|pair", message)
 
 
 @given(st.sampled_from(sorted(VARIABLES)), st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=30))

@@ -215,8 +215,8 @@ def test_nothing_is_imported_before_the_program_does_it(variables, starter, fold
     reached = f"{SAID}1 of 1 adapter had retries\n"
     for arguments, out, said in (
         ([], "done\n", NO_SESSION),
-        (["requests"], "RetryAdapter\ndone\n", reached),
-        (["ssl"], "RetryAdapter\ndone\n", reached),
+        (["requests"], "RetryAdapterAround\ndone\n", reached),
+        (["ssl"], "RetryAdapterAround\ndone\n", reached),
     ):
         done = run(folder, "sees.py", *arguments, starter=starter)
         assert (out, said) == (done.stdout, done.stderr)
@@ -255,8 +255,103 @@ def test_processes_that_are_not_forked_have_retries_too(how, folder):
     (folder / "spawns.py").write_text(SPAWNS)
     plain = python("spawns.py", how, cwd=folder)
     ours = run(folder, "spawns.py", how)
-    assert (0, plain.stdout.replace("HTTPAdapter", "RetryAdapter")) == (ours.returncode, ours.stdout), ours.stderr
+    assert (0, plain.stdout.replace("HTTPAdapter", "RetryAdapterAround")) == (ours.returncode, ours.stdout), ours.stderr
     assert "HTTPAdapter\nHTTPAdapter None\n" == plain.stdout
+
+
+COUNTS = """\
+import multiprocessing, os, sys
+
+def work(url):
+    import requests
+    from requests.adapters import HTTPAdapter
+    session = requests.Session()
+    session.mount("https://", HTTPAdapter(max_retries=2))
+    assert 200 == session.get(url).status_code
+
+if __name__ == "__main__":
+    _, how, url = sys.argv
+    if how == "os.fork":
+        if os.fork() == 0:
+            work(url)
+            os._exit(0)
+        os.wait()
+    elif how == "sys.exit":
+        import requests
+        session = requests.Session()
+        if os.fork() == 0:
+            assert 200 == session.get(url).status_code
+            work(url)
+            sys.exit()
+        os.wait()
+    else:
+        process = multiprocessing.get_context(how).Process(target=work, args=(url,))
+        process.start()
+        process.join()
+        assert 0 == process.exitcode
+"""
+
+
+@pytest.mark.once
+@pytest.mark.untraced
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+@pytest.mark.parametrize(
+    ("how", "processes", "operations"),
+    [("os.fork", 1, 1), ("sys.exit", 2, 2), ("fork", 1, 1), ("spawn", 1, 1), ("forkserver", 1, 1)],
+)
+def test_what_the_processes_of_a_program_did_is_counted(how, processes, operations, folder, monkeypatch):
+    """In the closing line of the program's own process; the others say nothing, and leave nothing."""
+    temporary = folder / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    (folder / "counts.py").write_text(COUNTS)
+    with FaultServer([Reply(503), Reply(200)]) as server:
+        done = run(folder, "counts.py", how, server.url)
+        assert 1 + operations == len(server.requests)
+    adapters = f"{processes} of {processes + 1} adapters{' of 2 processes' if processes > 1 else ''}"
+    first, second = done.stderr.splitlines()
+    assert f"{SAID}{adapters} had retries: --mounted=all would reach 1 more (run --list names each)" == first
+    assert second.startswith(f"{SAID}{operations} operations: 1 retried (1 retries), 1 saved, 0 lost, ")
+    assert (0, []) == (done.returncode, [each.name for each in temporary.iterdir() if "smithy" in each.name])
+
+
+@pytest.mark.untraced
+def test_sitecustomize_reaches_commands_too(folder):
+    """The two lines of the page, in a file on the path of a program that is started as a command."""
+    (folder / "sitecustomize.py").write_text("from requests_smithy_retry import install\ninstall(mounted='plain')\n")
+    (folder / "app.py").write_text("import sys, requests; print(requests.get(sys.argv[1]).status_code)")
+    with FaultServer([Reply(503), Reply(200)]) as server:
+        path = os.pathsep.join([str(folder), str(ROOT)])
+        done = python("app.py", server.url, cwd=folder, PYTHONPATH=path)
+    assert "200\n" == done.stdout, done.stderr
+
+
+POSTS = """import sys, requests
+from urllib3.util import Retry
+session = requests.Session()
+retry = Retry(3, status_forcelist=[503], allowed_methods=None, backoff_factor=0.001)
+session.mount("http://", requests.adapters.HTTPAdapter(max_retries=retry))
+print(session.post(sys.argv[1]).status_code)
+"""
+
+
+@pytest.mark.untraced
+def test_posts_that_are_not_sent_again_any_more_are_told_of(folder, monkeypatch):
+    """With the variable that brings them back, after which nothing is to be told."""
+    (folder / "posts.py").write_text(POSTS)
+    with FaultServer() as server:
+
+        def last_line() -> str:
+            server.script([Reply(503), Reply(200)])
+            done = run(folder, "--mounted=replace", "posts.py", server.url)
+            return " ".join([done.stdout.strip(), done.stderr.splitlines()[-1].removeprefix(SAID)])
+
+        status, _, said = last_line().partition(" ")
+        variable, _, value = said.partition("not: ")[2].partition(" ")[0].partition("=")
+        assert ("503", "the own Retry of 1 adapter sent PATCH and POST again, ") == (status, said[:54])
+        assert said.endswith(" brings it back")
+        monkeypatch.setenv(variable, value)
+        assert last_line().startswith("200 1 operations: 1 retried")
 
 
 @pytest.mark.once
@@ -268,7 +363,7 @@ def test_a_program_may_import_us_first(first, folder):
         "print(first.__name__, type(requests.Session().get_adapter('https://')).__name__)"
     )
     done = run(folder, "first.py")
-    assert f"requests_smithy_retry.{first} RetryAdapter\n" == done.stdout
+    assert f"requests_smithy_retry.{first} RetryAdapterAround\n" == done.stdout
     assert f"{SAID}1 of 1 adapter had retries\n" == done.stderr
 
 
@@ -298,7 +393,7 @@ def test_a_program_without_requests_pays_next_to_nothing(folder):
     (folder / "start.py").write_text(
         "import sys; sys.argv[:] = ['x', 'run', 'names.py']\nfrom requests_smithy_retry.cli import main\nmain()"
     )
-    names = ("cli", "features", "features.everywhere", "features.everywhere.run")
+    names = ("cli", "features", *(f"features.everywhere{name}" for name in ("", ".children", ".run")))
     ours = ["requests_smithy_retry", *(f"requests_smithy_retry.{name}" for name in names)]
     plain, started = (python("-S", name, cwd=folder).stdout.split() for name in ("names.py", "start.py"))
     assert sorted([*plain, *ours]) == started

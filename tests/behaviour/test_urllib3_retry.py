@@ -424,8 +424,9 @@ def test_the_variable_of_patience_has_an_effect(monkeypatch) -> None:
     monkeypatch.setenv("SMITHY_RETRY_PATIENCE", "10")
     try:
         install(mounted="all")
-        adapter: Any = HTTPAdapter(max_retries=Retry(5, **IN_AN_OUTAGE))
-        requests.Session().mount("https://", adapter)
+        session = requests.Session()
+        session.mount("https://", HTTPAdapter(max_retries=Retry(5, **IN_AN_OUTAGE)))
+        adapter: Any = session.get_adapter("https://x")
         config = adapter.retry_config
     finally:
         uninstall()

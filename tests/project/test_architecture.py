@@ -22,8 +22,12 @@ pytestmark = pytest.mark.once
 PACKAGE = Path(requests_smithy_retry.__file__).parent
 KIT = ("testing/", "cli", "__main__")
 """Modules that ship for tests and people, outside the layer that decides: they may read the clock and open sockets."""
-SENDS = {"adapter.py": {"super().send", "self.send"}, "core/loop.py": {"call.plan.send"}}
-"""The one loop that sends, and the adapter that hands its attempts on, outside ``wire/``, which hands bytes to a
+SENDS = {
+    "adapter.py": {"super(self._above, self).send", "self.send"},
+    "core/loop.py": {"call.plan.send"},
+    "features/everywhere/around.py": {"super().send", "self.theirs.send"},
+}
+"""The one loop that sends, and the adapters that hand its attempts on, outside ``wire/``, which hands bytes to a
 connection.
 """
 WAITS = {

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 import threading
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .children import EVERY, FAMILY
 
 if TYPE_CHECKING:
     import requests
@@ -17,12 +21,14 @@ if TYPE_CHECKING:
     from ...config.retry_config import RetryConfig, RetryOptions
     from ...core.strategy import RetryStrategy
     from ...errors import RetryConfigError
+    from .counts import Account
+    from .reached import Fate
 else:  # pragma: no branch - for typing.get_type_hints; what a policy needs is imported by install()
     from ...config.retry_config import RetryConfig, RetryOptions
     from ...errors import RetryConfigError
     from ...typing_names import Unpack
 
-    BaseAdapter = RetryAdapter = RetryStrategy = Any
+    Account = BaseAdapter = Fate = RetryAdapter = RetryStrategy = Any
 
 
 class Told(NamedTuple):
@@ -42,7 +48,7 @@ class Installation:
     """The result of :func:`install`: the policy, and the strategy that all sessions share."""
 
     def __init__(self, adapter: RetryAdapter, mounted: str, told: Told | None = None) -> None:
-        from .combined import Reached
+        from .counts import Reached
 
         adapter.share_strategy()
         self.config: RetryConfig = adapter.retry_config
@@ -51,7 +57,10 @@ class Installation:
         self._adapter = adapter
         self._left_alone: dict[str, object] = {}
         self._reached = Reached()
+        # By identity: an adapter of others may not be hashable.
+        self._alive: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self._told = told
+        self._written = -math.inf  # when this process last told the one that started it
 
     @property
     def left_alone(self) -> tuple[str, ...]:
@@ -59,113 +68,143 @@ class Installation:
         return tuple(self._left_alone)
 
     def equip(self, session: requests.Session) -> None:
-        """Replace each plain ``HTTPAdapter`` of a new session, and from now on those that are mounted on it."""
+        """Put an adapter of ours around the plain one of a new session, and from now on around those mounted on it."""
         from requests.adapters import HTTPAdapter  # already imported by the session's maker
 
-        from .combined import Kind
-
         own: list[Any] = []
-        kind = Kind("an adapter of requests' own", policy=self.config, where=self._where())
-        vars(session)[MARK] = own, kind
+        own_mounted = "all" if self.mounted == "none" else self.mounted  # that is about adapters which others mount
+        vars(session)[MARK] = own
         for prefix, adapter in session.adapters.items():
-            if type(adapter) is not HTTPAdapter:
-                self.reach(adapter)
-            elif self.is_dry:
-                own.append(adapter)
-            else:
-                own[:] = own or [self._take_over(adapter)]
+            if type(adapter) is HTTPAdapter:
+                own[:] = own or [self._around(adapter, "an adapter of requests' own", own_mounted)]
                 session.adapters[prefix] = own[0]
-        if own:
-            with _lock:
-                self._reached.add(kind)
-
-    def _where(self) -> str:
-        """Return what a dry run says of the place where a session is made or an adapter mounted."""
-        from .combined import calling_line
-
-        return f", {calling_line()}" if self.is_dry else ""
+            else:
+                session.adapters[prefix] = self.reach(adapter)
 
     @property
     def is_dry(self) -> bool:
         """Nothing is changed: what would be is only told."""
         return self._told is not None and self._told.is_dry
 
-    def reach(self, adapter: Any) -> None:
-        """Make an adapter retry that somebody mounts, or say why it is left alone."""
-        from ...checks import is_first
-        from ...errors import RetryConfigError, RetryConfigWarning
-        from ...observing.log import log_left_alone
-        from .combined import NEVER, Kind, left_alone
+    def reach(self, adapter: Any) -> Any:
+        """Return what is mounted in the place of an adapter: one of ours around it, or itself if it is left alone."""
+        from requests.adapters import HTTPAdapter  # as above
 
-        if not self.config.enabled:
-            return
+        from .counts import NEVER
+        from .reached import Fate, fate_of
+
         name = f"{_owner(adapter)}'s {type(adapter).__qualname__}"
+        if not self.config.enabled:
+            return adapter
         if isinstance(adapter, type(self._adapter)):
-            with _lock:
-                self._reached.add(Kind(name, policy=adapter.retry_config, where=self._where()))
-            return
-        kind = left_alone(adapter, name, type(self._adapter), self.mounted)
-        if kind is None:
-            try:
-                said, policy = self._reach(adapter)
-                kind = Kind(name + said, policy=policy)
-            except (RetryConfigError, RetryConfigWarning, TypeError) as refusal:
-                remedy = NEVER if isinstance(refusal, TypeError) else "replace"
-                kind = Kind(f"{name}, which cannot be combined: {refusal}", remedy)
+            if self._alive.get(id(adapter)) is not adapter:
+                self._note(None, Fate(name), adapter.retry_config)
+                self._alive[id(adapter)] = adapter
+            return adapter
+        known = self._alive.get(id(adapter))
+        if known is not None and known.theirs is adapter:
+            return known
+        if not isinstance(adapter, HTTPAdapter):
+            return self._left(adapter, Fate(f"{name}, which is not an HTTPAdapter", NEVER))
+        fate = fate_of(adapter, name, getattr(adapter, "max_retries", 0), self.mounted)
+        if fate.remedy is not None:
+            return self._left(adapter, fate)
+        around = self._around(adapter, name, self.mounted)
+        return adapter if around.is_left else around
+
+    def _left(self, adapter: Any, fate: Fate) -> Any:
+        self._note(None, fate, self.config)
+        return adapter
+
+    def _around(self, adapter: Any, name: str, mounted: str) -> Any:
+        from .around import RetryAdapterAround
+
+        state = {**self._adapter._state_to_copy(), "_addresses": self._adapter.addresses}
+        state["counters"] = self._adapter.counters  # to the end, whatever becomes of the session
+        made = RetryAdapterAround(adapter, name, mounted, state, is_dry=self.is_dry, tell=self._note)
+        made.ended = None if self._told is None else self.tell_parent
         with _lock:
-            self._reached.add(kind._replace(where=self._where()))
-        if kind.remedy is not None and is_first(self._left_alone, kind.sentence):
-            log_left_alone(kind.sentence)
+            self._alive[id(adapter)] = made
+        return made
 
-    def _reach(self, adapter: Any) -> tuple[str, RetryConfig]:
-        """Make an adapter retry; return what is to be said of its own retries, and its policy."""
-        from ..urllib3_retry import translate, with_translated
-        from .combined import class_of_both, display_retries, own_names, retries_nothing
+    def _note(self, around: Any, fate: Fate, policy: RetryConfig) -> None:
+        """Count an adapter, or what else has become of one; say of one that is left alone why."""
+        from ...checks import is_first
+        from ...observing.log import log_left_alone
+        from .counts import Kind
+        from .reached import calling_line, unsent_by
 
-        retries = adapter.max_retries
-        said = ", beneath its own send" if "send" in own_names(adapter) else ""
-        if not retries_nothing(retries):
-            said = f" with {display_retries(retries)}{', which is ignored' if self.mounted == 'replace' else ''}{said}"
-        own = None if self.mounted == "replace" or retries_nothing(retries) else retries
-        if self.is_dry:
-            theirs: Any = type(adapter)
-            ours: Any = type(self._adapter)
-            class_of_both(theirs, ours)  # or TypeError
-            return said, self.config if own is None else with_translated(self.config, translate(own))
-        return said, self._take_over(adapter, own).retry_config
+        before: Kind | None = getattr(around, "kind", None)
+        with _lock:
+            if before is not None:
+                self._reached.add(before, -1)
+            where = before.where if before is not None else f", {calling_line()}" if self.is_dry else ""
+            shown, unsent = (None, "") if fate.remedy is not None else (policy, unsent_by(policy, fate.ignored))
+            kind = Kind(fate.sentence, fate.remedy, shown, where, unsent)
+            self._reached.add(kind)
+            if around is not None:
+                around.kind = kind
+        if fate.remedy is not None and is_first(self._left_alone, fate.sentence):
+            log_left_alone(fate.sentence)
+        self.tell_parent(True)
 
     def look_at(self, session: requests.Session) -> None:
         """After an adapter was mounted: notice that it took the place of the session's own, and that none retries."""
-        own, kind = vars(session)[MARK]
-        if own and not any(each is adapter for adapter in session.adapters.values() for each in own):
-            own.clear()
+        own = vars(session)[MARK]
+        if own and not any(each is own[0] for each in session.adapters.values()):
+            gone = own.pop()
+            gone.tell = None
             with _lock:
-                self._reached.add(kind, -1)
-        if self._told is not None and not self.is_dry and self._left_alone and not self._reached.count(None):
+                self._reached.add(gone.kind, -1)
+        if self._told is None or self.is_dry or FAMILY.is_child:
+            return
+        if self._left_alone and not self._reached.count(None):
             first = next(iter(self._left_alone))
             self._told.at_once(f"nothing in this program has retries so far; left alone: {first}")
             self._told = None
 
-    def report(self, *, each: bool = False) -> list[str]:
+    def report(self, *, each: bool = False, others: Iterable[Account] = ()) -> list[str]:
         """Return a line that tells how many adapters were reached, and one of what their retries did.
 
         :param each: also a line for each kind of adapters.
+        :param others: what the processes that this one started have told.
         """
-        from ...observing.summary import retry_summary
+        from .counts import report
 
         if not self.config.enabled:
             return [f"retries are switched off: {self.config.shown('enabled')}"]
+        return report([self._account(), *others], "would have" if self.is_dry else "had", each=each)
+
+    def _account(self) -> Account:
+        from ...observing.summary import summary_of
+        from .counts import Account, did_of
+
+        alive = list(self._alive.values())
+        for adapter in alive:
+            if hasattr(adapter, "theirs"):
+                adapter.look()  # so that the last word on it is told
         with _lock:
-            line = self._reached.line("would have" if self.is_dry else "had")
-            did = retry_summary()
-            lines = [line, str(did)] if did.operations else [line]
-            return [*lines, *(self._reached.lines() if each else ())] if line else []
+            return Account(self._reached.as_data(), did_of(summary_of([self._adapter, *alive])))
 
-    def _take_over(self, adapter: Any, own: Any = None) -> Any:
-        from .combined import take_over
+    def tell_parent(self, is_plain: bool = False) -> None:
+        """Tell the process that started this one what became of its adapters; not at once if nothing much happened."""
+        now = self._adapter.clock.now()
+        if not FAMILY.is_child or (is_plain and now - self._written < EVERY):
+            return
+        if self._written == -math.inf:
+            FAMILY.at_end(self.tell_parent)
+        self._written = now
+        FAMILY.write(self._account())
 
-        state = {**self._adapter._state_to_copy(), "_addresses": self._adapter.addresses}
-        return take_over(adapter, type(self._adapter), state, own)
+    def count_anew(self) -> None:
+        """Begin to count, in a process that was forked."""
+        from .counts import Reached
+
+        self._reached, self._written = Reached(), -math.inf
+        for adapter in [self._adapter, *self._alive.values()]:
+            adapter.counters.forget()
+            if hasattr(adapter, "theirs"):
+                adapter.kind = None
 
     def __repr__(self) -> str:
         left = f"; left alone: {'; '.join(self._left_alone)}" if self._left_alone else ""
@@ -185,7 +224,7 @@ _wrapped: dict[str, tuple[Any, Any]] = {}
 """Each method of ``Session`` that is replaced while something is installed: the original one, and ours."""
 
 MARK = "_retries_are_installed"
-"""The attribute of a session that was made while something was installed."""
+"""The attribute of a session that was made while something was installed, with its own adapter."""
 
 
 def install(
@@ -201,16 +240,17 @@ def install(
     That includes subclasses, ``requests.get`` and the like. All sessions share one strategy, and so its quota. Existing
     sessions stay as they are. Another call changes the policy for later sessions; without arguments it changes nothing.
 
-    An adapter that somebody mounts on such a session, as SDKs do, is made to retry if ``mounted`` says so. It stays the
-    same object, with its pools, its TLS context and its attributes; its class inherits from its own class and from
-    :class:`RetryAdapter`. ``Installation.left_alone`` and the log name those that were left alone.
+    An adapter that somebody mounts on such a session, as SDKs do, is made to retry if ``mounted`` says so: a
+    :class:`RetryAdapter` around it takes its place, and theirs sends each attempt, by its pools and its TLS context.
+    What the program assigns to its ``max_retries`` later on is treated as what was there at mounting.
+    ``Installation.left_alone`` and the log name those that were left alone.
 
     :param config: the policy; without it, and without options, that of the environment.
     :param strategy: any retry strategy, in place of ``mode``.
     :param defaults: options that the environment's values, and options given here, override.
     :param mounted: ``"plain"``: an adapter that retries nothing by itself gets this policy; ``"all"``: also, the
         urllib3 ``Retry`` of one that retries is translated, as its own policy; ``"replace"``: every adapter gets this
-        policy, its ``Retry`` is ignored, and a ``send`` of its own stays above it; ``"none"``: adapters that others
+        policy, its ``Retry`` is ignored, and a ``send`` of its own sends each attempt; ``"none"``: adapters that others
         mount stay as they are. None: the value of ``SMITHY_RETRY_MOUNTED``, or ``"none"``.
     :param options: any option of :class:`RetryConfig`.
     :returns: the installation in force.
@@ -256,6 +296,14 @@ def _in_force() -> Installation | None:
 
 def current() -> Installation | None:
     return _current
+
+
+def _count_anew() -> None:  # pragma: no cover - as below
+    if _current is not None:
+        _current.count_anew()
+
+
+FAMILY.on_fork = _count_anew
 
 
 def uninstall() -> None:
@@ -329,9 +377,8 @@ def _mount(plain: Any) -> Any:
         if MARK not in vars(self) or installation is None:
             plain(self, prefix, adapter)
             return
-        if not any(adapter is each for each in self.adapters.values()):
-            installation.reach(adapter)
-        plain(self, prefix, adapter)
+        is_left_alone = any(adapter is each for each in self.adapters.values())  # and was counted
+        plain(self, prefix, adapter if is_left_alone else installation.reach(adapter))
         installation.look_at(self)
 
     return mount

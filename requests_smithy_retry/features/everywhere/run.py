@@ -14,6 +14,8 @@ import os
 import sys
 from types import ModuleType
 
+from .children import FAMILY
+
 TYPE_CHECKING = False  # as in typing: a program that does not use requests pays for no import that it does not make
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -56,7 +58,7 @@ try:
 except ImportError:
     pass
 else:
-    install_when_needed()
+    install_when_needed(folder=folder)
 finally:
     sys.path[:] = found
 """
@@ -79,14 +81,20 @@ def run(arguments: Sequence[str]) -> int:
         return 2
     if not _is_good_policy(mounted) or not (is_module or _is_there(program)):
         return 2
+    FAMILY.begin()
     install_when_needed(is_dry=is_dry)
     sys.argv[:] = rest
     atexit.register(_report, os.getpid(), is_dry)  # before those of the program, and so called after them
     return _carry_out(program, is_module=is_module)
 
 
-def install_when_needed(*, is_dry: bool = False) -> None:
-    """Install the adapter once the program, which may patch for gevent first, has imported requests."""
+def install_when_needed(*, is_dry: bool = False, folder: str = "") -> None:
+    """Install the adapter once the program, which may patch for gevent first, has imported requests.
+
+    :param folder: in a process that another one has started anew: where it writes what it has to tell.
+    """
+    if folder:
+        FAMILY.join(folder)
     after_import("requests", lambda requests: _install(requests, is_dry=is_dry))
     for name in () if is_dry else SPAWNING:
         after_import(name, _cover_children)
@@ -155,12 +163,23 @@ def _refuse(refusal: RetryConfigError) -> None:
 
 
 def _report(process: int, is_dry: bool) -> None:
-    """Tell what became of the adapters of this process; a process that was forked from it says nothing."""
-    if os.getpid() != process:
-        return
+    """Tell what became of the adapters of the program; a process that was forked from it tells only that one."""
     mounting = sys.modules.get("requests_smithy_retry.features.everywhere.installation")
     installation = None if mounting is None else mounting.current()
-    for line in (installation and installation.report(each=is_dry)) or [NO_SESSION]:
+    if os.getpid() != process:
+        if installation is not None:
+            installation.tell_parent()
+        return
+    others: Any = list(FAMILY.heard())
+    if others:
+        from .counts import Account, report
+
+        others = [Account(*told) for told in others]
+    if installation is not None:
+        lines = installation.report(each=is_dry, others=others)
+    else:
+        lines = report(others, "would have" if is_dry else "had", each=is_dry) if others else []
+    for line in lines or [NO_SESSION]:
         _tell(line)
 
 
@@ -214,7 +233,7 @@ def _cover_children(spawning: Any) -> None:
     @functools.wraps(plain)
     def get_preparation_data(*args: Any, **kwargs: Any) -> Any:
         data = plain(*args, **kwargs)
-        data["requests_smithy_retry"] = _Begin(list(sys.path))
+        data["requests_smithy_retry"] = _Begin(list(sys.path), FAMILY.named())
         return data
 
     spawning.get_preparation_data = get_preparation_data
@@ -223,11 +242,12 @@ def _cover_children(spawning: Any) -> None:
 class _Begin:
     """Runs :data:`BEGIN` in a child when it is unpickled, with the parent's ``sys.path``, which it gets later."""
 
-    def __init__(self, path: list[str]) -> None:
+    def __init__(self, path: list[str], folder: str) -> None:
         self._path = path
+        self._folder = folder
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return exec, (BEGIN, {"path": self._path})
+        return exec, (BEGIN, {"path": self._path, "folder": self._folder})
 
 
 def _carry_out(program: str, *, is_module: bool) -> int:

@@ -1,12 +1,10 @@
-"""``max_retries`` of an adapter (contract 2, 4.2): a urllib3 ``Retry`` is translated, and one is shown to who reads it.
+"""``max_retries`` of an adapter (contract 2.9): a urllib3 ``Retry`` is translated, and one is shown to who reads it.
 
-A ``Retry`` is never run beneath our own retries. The one that an adapter shows is its own: the one that it was given,
-or one that says the options in force. A change in place is noticed by comparing it with what it looked like.
+A ``Retry`` is never run beneath our own retries. It is read once, when it is given or assigned.
 """
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable
 from typing import Any
@@ -24,45 +22,24 @@ from ...core.strategy import RetryStrategy, StandardRetryStrategy
 from ...errors import RetryConfigError
 from ...observing.recorder import Recorder
 from ...wire.state import this_thread
+from .fixed import INNER_RETRY, FixedRetry
+
+Translated = dict[str, Any]
 
 
-class InnerRetry(Retry):
-    """Retries nothing, even if it is changed. Each response refers to it (``response.raw.retries``)."""
-
-    def __init__(self) -> None:
-        vars(self).update(vars(Retry(0, read=False)))
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(
-            f"{name} cannot be set: urllib3 was given this Retry beneath a RetryAdapter. Change adapter.max_retries"
-        )
-
-    def is_retry(self, *_: Any, **__: Any) -> bool:
-        return False
-
-    def new(self, **options: Any) -> Any:
-        return Retry(0, read=False).new(**options)
-
-    def __reduce__(self) -> Any:
-        return Retry, (0, None, False)
-
-
-INNER_RETRY: Retry = InnerRetry()
-
-
-def translate_retry(retry: Retry) -> dict[str, Any]:
+def translate_retry(retry: Retry) -> Translated:
     """Return the options that a ``Retry`` asks for."""
     from .translation import translate_retry  # few programs give one
 
     return translate_retry(retry)
 
 
-def translate(max_retries: Any) -> dict[str, Any]:
+def translate(max_retries: Any) -> Translated:
     """Return the options that a ``max_retries`` asks for: a number of retries, None or a urllib3 ``Retry``."""
     if max_retries is UNSET:
         return {}
-    if isinstance(max_retries, InnerRetry):
-        return {"max_attempts": 1}
+    if isinstance(max_retries, FixedRetry):
+        return dict(max_retries.stands_for)
     if max_retries is None:
         return {"max_attempts": translate_retry(Retry.DEFAULT)["max_attempts"]}
     if isinstance(max_retries, Retry):
@@ -80,49 +57,34 @@ def translate(max_retries: Any) -> dict[str, Any]:
     )
 
 
-def with_translated(config: RetryConfig, translated: dict[str, Any]) -> RetryConfig:
+def with_translated(config: RetryConfig, translated: Translated) -> RetryConfig:
     """Return a config with the options of a ``max_retries`` in place of those of an earlier one."""
     if not translated:
         return config
     return config.without("max_retries").replace_from(dict.fromkeys(translated, "max_retries"), **translated)
 
 
-class ShownRetry:
-    """The ``Retry`` that an adapter shows, with its settings and its options at that time."""
-
-    def __init__(self, retry: Retry, options: dict[str, Any]) -> None:
-        # A later change in place does not reach these.
-        self.seen: dict[str, Any] = {
-            name: copy.copy(value) if isinstance(value, (set, list, dict)) else value
-            for name, value in vars(retry).items()
-        }
-        self.retry = retry
-        self.options = options
-
-    def used(self, retries: int, history: tuple[Any, ...]) -> Retry:
-        left = copy.copy(self.retry)
-        if left.total:
-            left.total = max(left.total - retries, 0)
-        left.history = history
-        return left
+def shown_for(value: Any, translated: Translated) -> FixedRetry | None:
+    """Return what an adapter shows that was given this value; None: one that says the options in force, on demand."""
+    return FixedRetry(value, translated) if isinstance(value, Retry) else None
 
 
 class MaxRetries(HTTPAdapter):
     """The part of the adapter."""
 
-    _strategy: Any
     clock: Clock
     retry_config: RetryConfig
+    _strategy: Any
     _given: bool
     _use: Callable[[Any], None]
-    _make_plan: Callable[[], None]
-    _shown: ShownRetry | None = None
+    _shown: FixedRetry | None = None
+    """What ``max_retries`` reads as; None: nobody has read it yet."""
     _is_shared = False
     """Other sessions have the same strategy: setting ``max_retries`` replaces it for this one."""
 
     def _with_max_retries(
         self, config: RetryConfig, value: Any, strategy: RetryStrategy | None, options: dict[str, Any]
-    ) -> tuple[RetryConfig, ShownRetry | None]:
+    ) -> tuple[RetryConfig, FixedRetry | None]:
         own: Any = type(self).max_retries
         if own is not vars(MaxRetries)["max_retries"]:
             allowed = (
@@ -138,31 +100,18 @@ class MaxRetries(HTTPAdapter):
             raise RetryConfigError("backoff", options["backoff"], "code", allowed)
         if translated and strategy is not None:
             raise _owned_by(strategy, value)
-        return with_translated(config, translated), ShownRetry(value, translated) if isinstance(value, Retry) else None
-
-    def _show_given(self, given: ShownRetry | None) -> None:
-        if given is not None:
-            self._show(given)
-
-    def _show(self, shown: ShownRetry | None) -> None:
-        """Let ``max_retries`` return this ``Retry``, whose changes take effect; None: one that is made on demand."""
-        if shown is None:
-            self.__dict__.pop("_shown", None)
-        else:
-            self._shown = shown
-        self._make_plan()
+        return with_translated(config, translated), shown_for(value, translated)
 
     def _fill_retries(self, response: Response, recorder: Recorder | None = None) -> None:
         """Have the response refer to the ``Retry`` that the adapter shows, where tools look for it."""
         shown = self._shown
         if recorder is None or len(recorder.rows) < 2:
             if shown is not None and getattr(response.raw, "retries", None) is INNER_RETRY:
-                response.raw.retries = shown.retry  # unused, as with HTTPAdapter
+                response.raw.retries = shown  # unused, as with HTTPAdapter
         elif getattr(response.raw, "retries", None) is not None:
-            retries = response.raw.retries
-            history = (*retries.history, *recorder.rows[:-1])
-            number = recorder.attempts[-1].number
-            response.raw.retries = retries.new(history=history) if shown is None else shown.used(number - 1, history)
+            history = (*response.raw.retries.history, *recorder.rows[:-1])
+            used = recorder.attempts[-1].number - 1
+            response.raw.retries = (shown or INNER_RETRY).used(used, history)
 
     def _adopt(self, config: RetryConfig) -> None:
         """Adopt another policy. The strategy's quotas stay as they are, unless other sessions share it."""
@@ -177,35 +126,15 @@ class MaxRetries(HTTPAdapter):
         self._is_shared = False
         self._use(strategy)
 
-    def _heed_changes(self) -> bool:
-        """Translate ``max_retries`` again if it was changed in place; return True if it was."""
-        shown = self._shown
-        if shown is None or vars(shown.retry) == shown.seen:
-            return False
-        if self._given:
-            raise _owned_by(self._strategy, shown.retry)
-        from .translation import changed_options, translate_retry  # as above
-
-        now = ShownRetry(shown.retry, {})  # before it is translated: a change made meanwhile is noticed later on
-        now.options = translate_retry(shown.retry)
-        changes = changed_options(shown.options, now.options)
-        self._adopt(self.retry_config.replace_from(dict.fromkeys(changes, "max_retries"), **changes))
-        self._show(now)  # only now: until then other threads translate it themselves
-        return True
-
     def share_strategy(self) -> None:
         """Mark the strategy as shared with other sessions: setting ``max_retries`` replaces it for this one."""
         self._given, self._is_shared = False, True
 
     def _state_to_copy(self) -> dict[str, Any]:
-        self._heed_changes()
-        state: dict[str, Any] = {"_is_shared": self._is_shared}
-        if self._shown is not None:
-            state["_shown"] = ShownRetry(copy.copy(self._shown.retry), self._shown.options)
-        return state
+        return {"_is_shared": self._is_shared, "_shown": self._shown}
 
-    def _options_as_shown(self) -> ShownRetry:
-        from .translation import TRANSLATED, OptionsRetry  # as above
+    def _options_as_shown(self) -> FixedRetry:
+        from .translation import TRANSLATED, retry_saying  # as above
 
         strategy: Any = self._strategy
         is_ours = isinstance(strategy, StandardRetryStrategy)
@@ -215,15 +144,15 @@ class MaxRetries(HTTPAdapter):
         options["max_attempts"] = most if self.retry_config.enabled else 1
         own: Any = config.backoffs[0]
         factor = getattr(getattr(own, "inner", own), "backoff_scale_value", config.numbers.initial_backoff)
-        return ShownRetry(OptionsRetry.saying(options, factor=factor), options)
+        return FixedRetry(retry_saying(options, factor=factor), options)
 
     @property
     def max_retries(self) -> Retry:
-        """The adapter's own ``Retry``: the one it was given, or one that expresses the options in force.
+        """A ``Retry`` with the settings of the one that was given, or with the options in force. Nothing in it can be
+        set: assign another one, ``adapter.max_retries = adapter.max_retries.new(total=5)``.
 
-        A change in place takes effect with the next send. An assigned value is translated, as in the constructor; on
-        an adapter that :func:`install` made, it gives this session a policy of its own. urllib3 itself always gets
-        another one, which retries nothing.
+        An assigned value is translated, as in the constructor. What is put back that was read here is in force again.
+        urllib3 itself always gets another one, which retries nothing.
 
         :raises RetryConfigError: on assignment, if the value cannot be translated, or beside a given ``strategy``.
         """
@@ -236,10 +165,8 @@ class MaxRetries(HTTPAdapter):
                     raise AttributeError(f"{type(self).__name__!r} object has no attribute 'max_retries'")
                 early: Retry = self.__dict__["max_retries"]
                 return early
-            # setdefault: threads that read it at the same moment get the same one.
-            shown = self.__dict__.setdefault("_shown", self._options_as_shown())
-            self._show(shown)
-        return shown.retry
+            shown = self._shown = self._options_as_shown()
+        return shown
 
     @max_retries.setter
     def max_retries(self, value: Any) -> None:
@@ -250,25 +177,22 @@ class MaxRetries(HTTPAdapter):
             return
         if self._given:
             raise _owned_by(self._strategy, value)
-        options = translate(value)
-        config = with_translated(self.retry_config, options)
+        translated = translate(value)
         self.__dict__.setdefault("_original", (self._strategy, self.retry_config, self._shown, self._is_shared))
-        self._adopt(config)
-        self._show(ShownRetry(value, options) if isinstance(value, Retry) else self._options_as_shown())
+        self._adopt(with_translated(self.retry_config, translated))
+        self._shown = shown_for(value, translated)
 
     @max_retries.deleter
     def max_retries(self) -> None:
         # unittest.mock deletes it after a patch: this restores the policy from before the assignment.
         if "_original" in self.__dict__:
-            strategy, config, shown, self._is_shared = self.__dict__.pop("_original")
+            strategy, config, self._shown, self._is_shared = self.__dict__.pop("_original")
             self.retry_config = config
             self._use(strategy)
-            self._show(shown)
 
     def _forget_shown(self) -> None:
-        self._is_shared = False
+        self._is_shared, self._shown = False, None
         self.__dict__.pop("_original", None)
-        self._show(None)
 
 
 def _owned_by(strategy: RetryStrategy, value: Any) -> RetryConfigError:

@@ -1,7 +1,7 @@
 """A urllib3 ``Retry`` as options of ours, and as rules that no option can express (contract 4.2).
 
 Counts, methods and statuses are the user's; backoff in its shape, quota, body rules and the treatment of long hints
-are ours. docs/howto/move-from-urllib3-retry.md has every difference. The other way round, :class:`OptionsRetry`
+are ours. docs/howto/move-from-urllib3-retry.md has every difference. The other way round, :func:`retry_saying`
 says options of ours in urllib3's words. Works with urllib3 1.26 and 2.x; pure but for one warning.
 """
 
@@ -12,7 +12,7 @@ import math
 import re
 import warnings
 from collections.abc import Collection
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 import urllib3.exceptions as uex
@@ -25,7 +25,6 @@ from ...classifiers.outcome import Outcome
 from ...classifiers.protocol import RetryClassifier, RetryClassifierPriority
 from ...classifiers.statuses import HttpStatusCodeClassifier, verdict_on_status
 from ...config.options import level_outside
-from ...config.retry_config import RetryConfig
 from ...core.backoff import ExponentialRetryBackoffStrategy
 from ...core.line import UNLIMITED, Bounds
 from ...errors import RetryConfigError, RetryConfigWarning
@@ -171,8 +170,6 @@ def translate_retry(retry: Retry) -> dict[str, Any]:
     dropped = not_honoured(retry)
     if dropped:
         warnings.warn(f"max_retries={retry!r}: {'; '.join(dropped)}", RetryConfigWarning, stacklevel=level_outside())
-    if isinstance(retry, OptionsRetry):
-        return retry.asked_for()
     # The default of HTTPAdapter itself retries nothing and raises for no status.
     is_default = retry.total == 0 and not retry.status_forcelist and not own_methods(retry)
     return {"max_attempts": 1} if is_default else _options_of(retry)
@@ -187,7 +184,7 @@ def _options_of(retry: Retry) -> dict[str, Any]:
     options: dict[str, Any] = {
         "max_attempts": UNLIMITED if total is None else total + 1,
         "retry_status_codes": _statuses(retry),
-        "allowed_methods": _methods(retry),
+        "allowed_methods": methods_of(retry),
         "strict_methods": True,
         "raise_on_status": bool(retry.raise_on_status),
         "rules": _rules_of(retry, limits),
@@ -276,7 +273,8 @@ def _count(retry: Retry, name: str) -> int | None:
     return max(int(count), 0)
 
 
-def _methods(retry: Retry) -> frozenset[str] | None:
+def methods_of(retry: Retry) -> frozenset[str] | None:
+    """Return the methods that a ``Retry`` sends again; None: all."""
     # urllib3 1.26 lets it be set under its old name on an instance; there, and in 2.x, an empty one means any method.
     methods: Any = vars(retry).get("method_whitelist", retry.allowed_methods)
     if isinstance(methods, str):
@@ -309,60 +307,21 @@ TRANSLATED = (
 )
 
 
-class OptionsRetry(Retry):
-    """The ``Retry`` of an adapter that was given none: its options in urllib3's terms.
-
-    It asks for these very options again, also as a copy, and what is changed in it for something else.
-    """
-
-    _said: dict[str, Any]
-
-    @classmethod
-    def saying(cls, options: dict[str, Any], *, factor: float) -> OptionsRetry:
-        rules = options["rules"] or Urllib3Rules()
-        said = {
-            **{kind.value: most for kind, most in rules.limits},
-            "total": None if options["max_attempts"] == UNLIMITED else Bounds(options["max_attempts"]).retries,
-            "status_forcelist": options["retry_status_codes"],
-            "backoff_factor": factor,
-            "backoff_max": options["max_backoff"],
-            "backoff_jitter": rules.backoff_jitter,
-            "raise_on_status": options["raise_on_status"],
-            "respect_retry_after_header": rules.heeds_hints,
-            "retry_after_max": options["max_retry_after"],
-        }
-        known = vars(Retry(0))  # an older urllib3 has fewer
-        self = cls(**{name: value for name, value in said.items() if name in known})
-        self.allowed_methods = options["allowed_methods"]  # the constructor would warn of an empty one
-        self._said = {**options, "factor": factor}
-        return self
-
-    def new(self, **options: Any) -> Any:
-        made = super().new(**options)
-        made._said = self._said
-        return made
-
-    def asked_for(self) -> dict[str, Any]:
-        """Return the options that it asks for: those that it was made from, with the changes made to it."""
-        said = dict(self._said)
-        before = _options_of(OptionsRetry.saying(said, factor=said.pop("factor")))
-        after = _options_of(self)
-        changes = changed_options(before, after)
-        if "backoff_base" in changes:
-            changes["backoff"] = None
-        if "allowed_methods" in changes:
-            changes["strict_methods"] = True  # methods named to urllib3 mean here what they mean there
-        if "rules" in changes:
-            rules, old, new = said["rules"], before["rules"], after["rules"]
-            # Without rules, a hint makes no status retryable.
-            names = [field.name for field in fields(Urllib3Rules) if rules or field.name != "hinted_status_codes"]
-            parts = {name: getattr(new, name) for name in names if getattr(new, name) != getattr(old, name)}
-            changes["rules"] = replace(rules or Urllib3Rules(), **parts) if parts else rules
-        return {**said, **changes}
-
-
-def changed_options(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that differ between two translations, as the later one has them, or else by default."""
-    changes = {name: getattr(RetryConfig, name) for name in before.keys() - after.keys()}
-    changes.update((name, value) for name, value in after.items() if name not in before or before[name] != value)
-    return changes
+def retry_saying(options: dict[str, Any], *, factor: float) -> Retry:
+    """Return a ``Retry`` that says options of ours in urllib3's words, as far as these go."""
+    rules = options["rules"] or Urllib3Rules()
+    said = {
+        **{kind.value: most for kind, most in rules.limits},
+        "total": None if options["max_attempts"] == UNLIMITED else Bounds(options["max_attempts"]).retries,
+        "status_forcelist": options["retry_status_codes"],
+        "backoff_factor": factor,
+        "backoff_max": options["max_backoff"],
+        "backoff_jitter": rules.backoff_jitter,
+        "raise_on_status": options["raise_on_status"],
+        "respect_retry_after_header": rules.heeds_hints,
+        "retry_after_max": options["max_retry_after"],
+    }
+    known = vars(Retry(0))  # an older urllib3 has fewer
+    retry = Retry(**{name: value for name, value in said.items() if name in known})
+    retry.allowed_methods = options["allowed_methods"]  # the constructor would warn of an empty one
+    return retry

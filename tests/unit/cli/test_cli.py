@@ -39,6 +39,20 @@ def test_a_missing_extra_is_told_in_one_sentence(missing, without):
     assert f"{sys.executable} -m pip install click rich" in err
 
 
+@pytest.mark.parametrize("missing", EXTRA)
+@pytest.mark.parametrize(
+    ("arguments", "expected"), [(["--help"], 0), (["-h"], 0), (["explain", "--help"], 0), ([], 2)], ids=str
+)
+def test_help_needs_no_extra(arguments, expected, missing, without):
+    """Without the extra, help names the commands, and what to install for those that need it."""
+    without(missing)
+    status, out, err = outcome(*arguments)
+    assert (expected, "") == (status, err)
+    assert [] == [
+        words for words in ("run --help", "config ", "explain ", f"{sys.executable} -m pip") if words not in out
+    ]
+
+
 def test_run_needs_no_extra_and_help_tells_of_it(without):
     """``run`` works without the extra's library, and stands in the help although it is no command like the others."""
     assert "requests-smithy-retry run app.py" in outcome("--help")[1]

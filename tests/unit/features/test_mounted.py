@@ -9,11 +9,13 @@ import warnings
 import pytest
 import requests
 from requests.adapters import BaseAdapter, HTTPAdapter
+from requests.auth import HTTPDigestAuth
 from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.util.retry import Retry
 
 from requests_smithy_retry import RetryAdapter, RetryConfigError, RetryConfigWarning, install, uninstall
 from requests_smithy_retry.testing import FaultServer, Reply
+from requests_smithy_retry.wire.pools import OWN_POOLS, PreparingPool
 from tests.support import URL, session_with
 
 PLAIN = requests.Session.__init__, requests.Session.mount
@@ -108,15 +110,6 @@ class Deciding(Retry):
         return super().increment(*args, **kwargs)
 
 
-class Final(type(HTTPAdapter)):
-    """A class of classes that has no subclasses."""
-
-    def __new__(cls, name, bases, values):
-        if any(isinstance(base, Final) for base in bases):
-            raise TypeError(f"{bases[0].__name__} is final")
-        return super().__new__(cls, name, bases, values)
-
-
 def with_attribute(name, value):
     adapter = HTTPAdapter()
     setattr(adapter, name, value)
@@ -153,76 +146,199 @@ OWN = [
 """Adapters whose own retries can be translated: their name, and their attempts."""
 
 DECIDING = f"requests's HTTPAdapter with {__name__}.Deciding"
-TAKEN = "is not what a RetryAdapter needs"
-
 LEFT = [
     (lambda: HTTPAdapter(max_retries=Deciding(3)), f"{DECIDING}(3), whose increment cannot be"),
     (lambda: HTTPAdapter(max_retries=Deciding(0)), f"{DECIDING}(0), whose increment cannot be"),
     (Looping, "tests's Looping, which has a send of its own and may retry by itself"),
+    (lambda: with_attribute("send", print), "requests's HTTPAdapter, which has a send of its own and may retry"),
 ]
 """Adapters that are left alone if nothing is to be replaced, and the sentence that says so."""
 
 IN_ANY_CASE = [
-    (
-        lambda: with_attribute("send", print),
-        "requests's HTTPAdapter, whose send is an attribute and may retry by itself",
-    ),
-    (lambda: with_attribute("listeners", []), f"requests's HTTPAdapter, whose listeners {TAKEN}"),
-    (type("Named", (HTTPAdapter,), {"scope_of": 1, "__doc__": ""}), f"Named, whose scope_of {TAKEN}"),
-    (type("Fixed", (HTTPAdapter,), {"max_retries": Retry(0)}), f"Fixed, whose max_retries {TAKEN}"),
-    (type("Bare", (HTTPAdapter,), {"__init__": lambda self: None}), f"Bare, whose constructor {TAKEN}"),
-    (Final("Last", (HTTPAdapter,), {}), "Last, which cannot be combined: "),
     (type("File", (BaseAdapter,), {}), "File, which is not an HTTPAdapter"),
 ]
 """Those that are left alone with ``replace`` as well."""
 
+ODD = [
+    lambda: with_attribute("listeners", []),
+    type("Named", (HTTPAdapter,), {"scope_of": 1, "__doc__": ""}),
+    type("Fixed", (HTTPAdapter,), {"max_retries": Retry(0)}),
+    type("Bare", (HTTPAdapter,), {"__init__": lambda self: None}),
+]
+"""Adapters that retry nothing, with names that are ours, or without what HTTPAdapter has."""
 
-@pytest.mark.parametrize("make", NOTHING)
+
+def around(session, url="https://x"):
+    """Our adapter, and theirs within it."""
+    found = session.get_adapter(url)
+    assert isinstance(found, RetryAdapter)
+    return found
+
+
+@pytest.mark.parametrize("make", [*NOTHING, *ODD])
 @pytest.mark.parametrize("mounted", ["plain", "all", "PLAIN"])
 def test_an_adapter_that_retries_nothing_gets_the_policy(make, mounted):
-    """It is the same object with the same attributes, of its own class and of ours, and shares the strategy."""
+    """One of ours is around it, which shares the strategy; theirs is the same object with the same attributes."""
     adapter = make()
-    kind, before = type(adapter), {name: value for name, value in vars(adapter).items() if name != "max_retries"}
+    kind, before = type(adapter), dict(vars(adapter))
     installation = installed(max_attempts=4, mounted=mounted)
-    assert session_with(adapter).get_adapter(URL) is adapter
-    assert isinstance(adapter, kind)
-    assert isinstance(adapter, RetryAdapter)
-    assert (kind.__name__ if kind is not HTTPAdapter else "RetryAdapter") == type(adapter).__name__
-    assert before == {name: value for name, value in vars(adapter).items() if name in before}
-    policy = (adapter.strategy, adapter.retry_config.max_attempts, adapter.max_retries.total)
-    assert ((installation.strategy, 4, 3), ()) == (policy, installation.left_alone)
+    ours = around(session_with(adapter))
+    now = {name: value for name, value in vars(adapter).items() if name not in OWN_POOLS}
+    assert (adapter, kind, before) == (ours.theirs, type(adapter), now)
+    assert ours is session_with(adapter).get_adapter(URL)
+    policy = (ours.strategy, ours.retry_config.max_attempts)
+    assert ((installation.strategy, 4), ()) == (policy, installation.left_alone)
 
 
 @pytest.mark.parametrize(("make", "name", "attempts"), OWN)
 def test_own_retries_are_never_multiplied(make, name, attempts):
     """Plain leaves the adapter as it is, and names it; all has us make its own attempts, and no more."""
     installation, adapter = installed(max_attempts=9), make()
-    session_with(adapter)
-    assert not isinstance(adapter, RetryAdapter)
+    assert adapter is session_with(adapter).get_adapter(URL)
     owner = f"{type(adapter).__module__.partition('.')[0]}'s {type(adapter).__name__}"
     assert (f"{owner} with {name}, which mounted='all' would translate",) == installation.left_alone
     installation = installed(max_attempts=9, mounted="all")
-    session = session_with(adapter)
-    assert (attempts, ()) == (adapter.strategy.max_attempts, installation.left_alone)
-    assert session.get_adapter("https://x").strategy is not installation.strategy
+    for _ in range(2):  # the first one is gone before the second
+        ours = around(session_with(adapter))
+        assert (attempts, ()) == (ours.strategy.max_attempts, installation.left_alone)
+        assert (ours.strategy is not installation.strategy, 0) == (True, adapter.max_retries.total)
+        del ours
 
 
-@pytest.mark.parametrize("make", [*NOTHING, *(make for make, *_ in OWN), *(make for make, _ in LEFT)])
+@pytest.mark.parametrize("make", [*NOTHING, *ODD, *(make for make, *_ in OWN), *(make for make, _ in LEFT)])
 def test_replace_gives_every_adapter_the_policy(make):
     """Whatever retries it has, it shares the strategy; nothing of its own counts is left."""
     adapter, installation = make(), installed(max_attempts=4, mounted="replace")
-    session_with(adapter)
-    assert (installation.strategy, 3, ()) == (adapter.strategy, adapter.max_retries.total, installation.left_alone)
+    assert (installation.strategy, ()) == (around(session_with(adapter)).strategy, installation.left_alone)
+    assert getattr(adapter, "max_retries", 0) in (0, False) or adapter.max_retries.total in (0, False)
 
 
 @pytest.mark.real_time
-def test_a_send_of_its_own_stays_above_the_policy():
-    """With replace it goes on, and what it sends has retries; its loop multiplies them, as the list says."""
+def test_a_send_of_its_own_sends_each_attempt():
+    """With replace each attempt goes through it; its loop multiplies them, as the list says."""
     installation, adapter = installed(max_attempts=2, mounted="replace", quota=None), Looping()
     with FaultServer(default=Reply(503)) as server:
         session_with(adapter).get(server.url, timeout=60)
         assert 2 * 2 == len(server.requests)
-    assert "tests's Looping, beneath its own send: " in installation.report(each=True)[-1]
+    assert "tests's Looping, around its own send: " in installation.report(each=True)[-1]
+
+
+@pytest.mark.real_time
+@pytest.mark.parametrize("mounted", ["all", "replace"])
+def test_urllib3_retries_nothing_beneath(mounted):
+    """The attempts of a translated Retry, or of the policy, are all that are made."""
+    installed(max_attempts=3, mounted=mounted, quota=None)
+    own = HTTPAdapter(max_retries=Retry(2, status_forcelist=[503], backoff_factor=0.001, raise_on_status=False))
+    with FaultServer(default=Reply(503)) as server:
+        assert 503 == session_with(own).get(server.url, timeout=60).status_code
+        assert 3 == len(server.requests)
+
+
+def assigned(adapter, ours, value):
+    adapter.max_retries = value
+
+
+def assigned_to_ours(adapter, ours, value):
+    ours.max_retries = value
+
+
+def set_in_place(adapter, ours, value):
+    vars(adapter.max_retries).update(vars(Retry.from_int(value)))
+
+
+FORMS = [assigned, assigned_to_ours, set_in_place]
+
+
+@pytest.mark.real_time
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("is_own", [False, True])
+@pytest.mark.parametrize(
+    ("mounted", "attempts", "said"),
+    [
+        ("plain", 3, "none of 1 adapter had retries: --mounted=all would reach 1 more (run --list names each)"),
+        ("all", 3, "1 of 1 adapter had retries"),
+        ("replace", 4, "1 of 1 adapter had retries"),
+    ],
+)
+def test_what_is_assigned_after_mounting_is_treated_as_at_mounting(form, is_own, mounted, attempts, said):
+    """Left to urllib3 under plain, translated under all, ignored under replace; the report says the final state."""
+    installation = installed(max_attempts=4, mounted=mounted, quota=None)
+    session = requests.Session() if is_own else session_with(HTTPAdapter())
+    ours = around(session, "http://x")
+    form(ours.theirs, ours, Retry(2, status_forcelist=[503], backoff_factor=0.001, raise_on_status=False))
+    assert said == installation.report()[0]
+    with FaultServer(default=Reply(503)) as server:
+        for number in (1, 2):
+            assert 503 == session.get(server.url, timeout=60).status_code
+            assert number * attempts == len(server.requests)
+
+
+@pytest.mark.real_time
+@pytest.mark.parametrize("mounted", ["plain", "all"])
+@pytest.mark.parametrize("value", [Deciding(2), Retry(2, redirect=2), "three", object()], ids=str)
+def test_what_cannot_be_translated_is_left_to_the_program(mounted, value):
+    """Nothing raises that does not without us, and a value that retries nothing brings the policy back."""
+    installation = installed(max_attempts=4, mounted=mounted, quota=None)
+    adapter = HTTPAdapter()
+    session = session_with(adapter)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RetryConfigWarning)
+        adapter.max_retries = value
+        with FaultServer() as server:
+            if isinstance(value, Retry):
+                assert 200 == session.get(server.url, timeout=60).status_code
+            assert installation.report()[0].startswith("none of 1 adapter had retries: --mounted=")
+            assert 1 == len(installation.left_alone)
+            adapter.max_retries = 0
+            server.script([Reply(503), Reply(200)])
+            assert 200 == session.get(server.url, timeout=60).status_code
+    assert "1 of 1 adapter had retries" == installation.report()[0]
+
+
+@pytest.mark.real_time
+def test_what_follows_a_response_has_retries_too():
+    """``response.connection``, by which digest authentication answers a 401, is our adapter."""
+    installed()
+    challenge = Reply(401, {"WWW-Authenticate": 'Digest realm="r", nonce="n", qop="auth"'})
+    with FaultServer([challenge, Reply(503), Reply(200)]) as server:
+        session = session_with(SocketOptions([]))
+        response = session.get(server.url, auth=HTTPDigestAuth("u", "p"), timeout=60)
+    assert (200, session.get_adapter(server.url)) == (response.status_code, response.connection)
+
+
+def test_attributes_are_theirs():
+    """What ours does not have is read from theirs, and set there."""
+    installed()
+    adapter = SocketOptions([1])
+    ours = around(session_with(adapter))
+    ours.options = [2]
+    ours.another = 3
+    assert ([2], 3) == (adapter.options, adapter.another)
+    assert ([2], adapter.poolmanager) == (ours.options, ours.poolmanager)
+    with pytest.raises(AttributeError, match=r"SocketOptions.*no attribute 'nothing'"):
+        assert ours.nothing
+
+
+def test_each_method_of_an_adapter_is_theirs():
+    """A program may call them on the adapter that its session has."""
+    installed()
+    calls = []
+
+    class Telling(HTTPAdapter):
+        """Tells of each call."""
+
+    names = [
+        name
+        for name, method in vars(HTTPAdapter).items()
+        if callable(method) and not name.startswith("_") and name not in ("send",)
+    ]
+    for name in names:
+        setattr(Telling, name, lambda *given, name=name, **more: calls.append(name))
+    ours = around(session_with(Telling()))
+    calls.clear()
+    for name in names:
+        getattr(ours, name)(*([None] if name == "proxy_manager_for" else []))
+    assert names == calls
 
 
 @pytest.mark.parametrize(
@@ -250,38 +366,62 @@ def test_a_warning_that_is_an_error_does_not_reach_the_program():
         warnings.simplefilter("error", RetryConfigWarning)
         session_with(adapter)
     assert (HTTPAdapter, 3) == (type(adapter), adapter.max_retries.total)
-    assert "which cannot be combined: max_retries=Retry(total=3" in installation.left_alone[0]
+    assert "whose max_retries cannot be translated: max_retries=Retry(total=3" in installation.left_alone[0]
 
 
 def test_pools_contexts_and_options_stay():
     """Pool sizes, the TLS context of direct and proxied connections and socket options are those of the adapter."""
     installed()
     tls, options = OwnContext(), SocketOptions([(1, 2, 3)], pool_connections=3)
-    for adapter in (tls, options):
-        session_with(adapter)
+    ours, _ = around(session_with(tls)), session_with(options)
     pool = tls.poolmanager.connection_from_url("https://x")
-    proxied = tls.proxy_manager_for("http://proxy:1").connection_from_url("https://x")
+    proxied = ours.proxy_manager_for("http://proxy:1").connection_from_url("https://x")
     assert [tls.context] * 2 == [made.conn_kw["ssl_context"] for made in (pool, proxied)]
     assert (7, 7) == (pool.pool.maxsize, tls._pool_maxsize)
     assert [(1, 2, 3)] == options.poolmanager.connection_from_url("http://x").conn_kw["socket_options"]
     assert 3 == options.poolmanager.pools._maxsize
 
 
+@pytest.mark.real_time
+@pytest.mark.parametrize("proxied", [False, True])
+@pytest.mark.parametrize("anew", [False, True])
+def test_their_pools_are_prepared_as_ours_are(proxied, anew):
+    """Those of a direct connection, of a proxy, and of a manager that they made anew."""
+    installed()
+    adapter = SocketOptions([])
+    session = session_with(adapter)
+    if anew:
+        adapter.init_poolmanager(1, 1)
+    with FaultServer() as server:
+        proxies = {"http": server.url.rstrip("/")} if proxied else None
+        assert 200 == session.get("http://elsewhere.test/" if proxied else server.url, proxies=proxies).status_code
+    (manager,) = adapter.proxy_manager.values() if proxied else [adapter.poolmanager]
+    assert [True] == [isinstance(manager.pools[key], PreparingPool) for key in manager.pools.keys()]  # noqa: SIM118
+
+
+def test_a_proxy_that_cannot_be_is_their_error():
+    """It is raised by their own send."""
+    installed()
+    with pytest.raises(requests.exceptions.InvalidProxyURL):
+        session_with(SocketOptions([])).get(URL, proxies={"http": "http:///path", "https": "http:///path"})
+
+
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
 @pytest.mark.parametrize(("mounted", "own", "attempts"), [("plain", 0, 4), ("all", 2, 3)])
 def test_it_can_be_copied(again, mounted, own, attempts):
-    """A copy has both classes, the attributes that its own class copies, and the policy, with a quota of its own."""
+    """A copy is around a copy of theirs, as that one copies itself, and has the policy, with a quota of its own."""
     installed(max_attempts=4, quota=10, mounted=mounted)
     own_state, options = OwnState("b"), SocketOptions([(1, 2, 3)], max_retries=own)
     options.__attrs__ = [*HTTPAdapter.__attrs__, "options"]
     for adapter, most in ((own_state, 4), (options, attempts)):
-        session_with(adapter)
-        copied = again(adapter)
-        found = (type(copied), copied.strategy.max_attempts, copied.max_retries.total)
-        assert (type(adapter), most, most - 1) == found
-        assert copied.strategy is not adapter.strategy
+        ours = around(session_with(adapter))
+        copied = again(ours)
+        assert (type(ours), type(adapter), most) == (type(copied), type(copied.theirs), copied.strategy.max_attempts)
+        assert copied.strategy is not ours.strategy
         assert copied.poolmanager is not adapter.poolmanager
-    assert "b" == again(own_state).name
+        copied.max_retries = Retry(7)
+        assert (mounted == "all", 8) == (copied.retry_config.enabled, copied.retry_config.max_attempts) or own == 0
+    assert "b" == again(around(session_with(own_state))).name
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def test_a_child_begins_without_us_where_it_does_not_find_us(monkeypatch):
     run_module._cover_children(spawning)
     data = spawning.get_preparation_data("one")
     called, before = [], list(sys.path)
-    monkeypatch.setattr(run_module, "install_when_needed", lambda: called.append(list(sys.path)))
+    monkeypatch.setattr(run_module, "install_when_needed", lambda folder: called.append(list(sys.path)))
     read = pickle.loads(pickle.dumps(data))
     assert ({"name": "one", "requests_smithy_retry": None}, [before]) == (read, called)
     monkeypatch.setitem(sys.modules, "requests_smithy_retry.features.everywhere.run", None)
@@ -157,4 +157,4 @@ def test_only_the_requests_that_has_sessions_gets_the_adapter(own_process):
     run_module._install(types.ModuleType("requests"))
     assert type(requests.Session().get_adapter(URL)) is requests.adapters.HTTPAdapter
     run_module._install(requests)
-    assert type(requests.Session().get_adapter(URL)) is RetryAdapter
+    assert isinstance(requests.Session().get_adapter(URL), RetryAdapter)

@@ -135,8 +135,7 @@ def test_features_are_told_of_responses_that_may_concern_them(hears, headers, op
 def test_a_driver_knows_no_retry_of_urllib3():
     """Where the feature of ``max_retries`` was deleted, the argument is refused, and nothing is shown."""
     driver, config = object.__new__(WithoutMaxRetries), RetryConfig()
-    driver.plan = NOBODY
     assert (config, None) == driver._with_max_retries(config, UNSET, None, {})
-    assert (None, {}) == (driver._plan_now(), driver._state_to_copy())
+    assert {} == driver._state_to_copy()
     with pytest.raises(RetryConfigError, match="max_attempts is allowed in its place"):
         driver._with_max_retries(config, 3, None, {})

@@ -1,0 +1,266 @@
+"""An adapter around one of others (contract 10.5): it retries, and theirs sends each attempt.
+
+Their object stays as it is: its class, its ``send``, its pools, its TLS context, its attributes. Only its
+``max_retries`` becomes one that retries nothing, so that no attempt is multiplied; the program's own is kept beside it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from requests import PreparedRequest, Response
+from requests.adapters import HTTPAdapter
+from requests.utils import prepend_scheme_if_needed, select_proxy
+from urllib3.util.retry import Retry
+
+from ...adapter import STATE_KEY, RetryAdapter
+from ...config.retry_config import RetryConfig
+from ...core.strategy import RetryStrategy
+from ...errors import RetryConfigError, RetryConfigWarning
+from ...observing.history import ATTRIBUTE
+from ...wire.pools import use_our_connections
+from ..urllib3_retry import translate, with_translated
+from .counts import Kind
+from .reached import Fate, fate_of, is_quiet
+
+GIVEN = "_retries_are_installed"
+"""The attribute of a ``Retry`` that takes the place of a program's own, with that one."""
+
+
+class Theirs(HTTPAdapter):
+    """What our adapter has beneath it: each method of ``HTTPAdapter`` is theirs."""
+
+    theirs: Any
+
+    def send(
+        self,
+        request: PreparedRequest,
+        stream: bool = False,
+        timeout: Any = None,
+        verify: Any = True,
+        cert: Any = None,
+        proxies: Any = None,
+    ) -> Response:
+        """Have their adapter send one attempt."""
+        response: Response = self.theirs.send(
+            request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies
+        )
+        if getattr(response, "connection", None) is self.theirs:
+            response.connection = self  # what follows it, of digest authentication say
+        return response
+
+    def close(self) -> None:
+        self.theirs.close()
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        self.theirs.init_poolmanager(*args, **kwargs)
+
+    def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
+        return self.theirs.proxy_manager_for(*args, **kwargs)
+
+    def get_connection_with_tls_context(self, *args: Any, **kwargs: Any) -> Any:
+        return self.theirs.get_connection_with_tls_context(*args, **kwargs)
+
+    def build_connection_pool_key_attributes(self, *args: Any, **kwargs: Any) -> Any:
+        return self.theirs.build_connection_pool_key_attributes(*args, **kwargs)
+
+    def get_connection(self, *args: Any, **kwargs: Any) -> Any:
+        return self.theirs.get_connection(*args, **kwargs)
+
+    def cert_verify(self, *args: Any, **kwargs: Any) -> None:
+        self.theirs.cert_verify(*args, **kwargs)
+
+    def build_response(self, *args: Any, **kwargs: Any) -> Any:
+        return self.theirs.build_response(*args, **kwargs)
+
+    def request_url(self, *args: Any, **kwargs: Any) -> Any:
+        return self.theirs.request_url(*args, **kwargs)
+
+    def add_headers(self, *args: Any, **kwargs: Any) -> None:
+        self.theirs.add_headers(*args, **kwargs)
+
+    def proxy_headers(self, *args: Any, **kwargs: Any) -> Any:
+        return self.theirs.proxy_headers(*args, **kwargs)
+
+
+class RetryAdapterAround(RetryAdapter, Theirs):
+    """A :class:`RetryAdapter` around an adapter that somebody mounted, or that a session made for itself.
+
+    What is assigned to their ``max_retries`` later on, or changed in it, is treated as what was there at mounting.
+    Attributes that it does not have are theirs, also when they are set.
+
+    :param theirs: their adapter.
+    :param name: what it is called in sentences.
+    :param mounted: which adapters get retries, and which are left to the program.
+    :param state: of the adapter whose policy it has.
+    :param is_dry: nothing is changed: it only knows what would become of it.
+    :param tell: is told of each fate, with the policy in force.
+    """
+
+    kind: Kind | None = None
+    """By which it was counted."""
+    tell: Callable[[RetryAdapterAround, Fate, RetryConfig], None] | None = None
+    ended: Callable[[bool], None] | None = None
+    """Is told of the end of each send, and whether it was a success at once."""
+    _about: tuple[str, str, bool]
+    _policy: tuple[RetryConfig, RetryStrategy]
+    _lock: threading.RLock
+    _manager: Any
+    _seen: Any
+    _was_quiet: bool
+    _is_made = False
+    """From then on a new attribute is theirs."""
+
+    def __init__(
+        self,
+        theirs: HTTPAdapter,
+        name: str,
+        mounted: str,
+        state: dict[str, Any],
+        *,
+        is_dry: bool = False,
+        tell: Callable[[RetryAdapterAround, Fate, RetryConfig], None] | None = None,
+    ) -> None:
+        self._begin(theirs, (name, mounted, is_dry), state, (state["retry_config"], state["strategy"]), tell)
+        self.look()
+
+    def _begin(
+        self,
+        theirs: HTTPAdapter,
+        about: tuple[str, str, bool],
+        state: dict[str, Any],
+        policy: tuple[RetryConfig, RetryStrategy],
+        tell: Any = None,
+    ) -> None:
+        own = {"theirs": theirs, "_about": about, "_policy": policy, "tell": tell, "_lock": threading.RLock()}
+        vars(self).update(own, _seen=self, _was_quiet=False, _manager=None)
+        self._take_on(state)
+        self._is_made = True
+
+    def send(
+        self,
+        request: PreparedRequest,
+        stream: bool = False,
+        timeout: Any = None,
+        verify: Any = True,
+        cert: Any = None,
+        proxies: Any = None,
+    ) -> Response:
+        """Send a request by the policy in force; what the program has assigned meanwhile may have changed it."""
+        self.look()
+        if proxies and self.retry_config.enabled:
+            self._prepare_proxy(request, proxies)
+        if self.ended is None:
+            return super().send(request, stream, timeout, verify, cert, proxies)
+        at_once = False
+        try:
+            response = super().send(request, stream, timeout, verify, cert, proxies)
+            at_once = ATTRIBUTE not in vars(response)
+            return response
+        finally:
+            self.ended(at_once)
+
+    def _prepare_proxy(self, request: PreparedRequest, proxies: Any) -> None:
+        """Have the pools of a proxy be ours, before their ``send`` asks them for the one that it then finds."""
+        with contextlib.suppress(Exception):  # which their send raises, too
+            proxy = select_proxy(str(request.url), proxies)
+            if proxy:
+                self.proxy_manager_for(prepend_scheme_if_needed(proxy, "http"))
+
+    def look(self) -> None:
+        """Take notice of what the program has made of their ``max_retries``, and of their pools."""
+        manager = getattr(self.theirs, "poolmanager", None)
+        if manager is not self._manager:
+            vars(self)["_manager"] = manager
+            self._use_our_pools()
+        retries = self.retries
+        if retries is self._seen and is_quiet(retries) is self._was_quiet:
+            return
+        with self._lock:
+            self._adopt_fate(getattr(retries, GIVEN, retries) if is_quiet(retries) else retries)
+            self._seen, self._was_quiet = self.retries, is_quiet(self.retries)
+
+    @property
+    def is_left(self) -> bool:
+        """The program's own retries are in force, or it has none."""
+        return not (self.retry_config.enabled or self._about[2])
+
+    @property
+    def retries(self) -> Any:
+        """Their ``max_retries``, as it is; one without has none."""
+        return getattr(self.theirs, "max_retries", 0)
+
+    def _adopt_fate(self, retries: Any) -> None:
+        name, mounted, is_dry = self._about
+        fate, (policy, strategy) = fate_of(self.theirs, name, retries, mounted), self._policy
+        if fate.is_translated:
+            try:
+                policy = with_translated(policy, translate(retries))
+            except (RetryConfigError, RetryConfigWarning) as refusal:
+                fate = Fate(f"{name}, whose max_retries cannot be translated: {refusal}", "replace")
+        is_off = is_dry or fate.remedy is not None
+        if not (is_off or is_quiet(retries)):
+            self.theirs.max_retries = _in_place_of(retries)
+        if fate.is_translated and not is_off:
+            self._is_shared = True
+            self._adopt(policy)
+        else:
+            self.retry_config = policy.replace(enabled=False) if is_off else policy
+            self._use(strategy)
+        if self.tell is not None:
+            self.tell(self, fate, policy)
+
+    def _use_our_pools(self, manager: Any = None) -> None:
+        if self.retry_config.enabled:
+            super()._use_our_pools(manager)
+
+    def get_connection_with_tls_context(self, *args: Any, **kwargs: Any) -> Any:
+        return Theirs.get_connection_with_tls_context(self, *args, **kwargs)
+
+    def _use_our_connections(self) -> None:
+        use_our_connections(self.theirs, self.addresses)
+
+    @property
+    def max_retries(self) -> Any:
+        """Theirs."""
+        return self.theirs.max_retries
+
+    @max_retries.setter
+    def max_retries(self, value: Any) -> None:
+        self.theirs.max_retries = value
+        self.look()
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "theirs":  # not yet: it is being unpickled
+            raise AttributeError(name)
+        return getattr(self.theirs, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        is_ours = name in vars(self) or hasattr(type(self), name) or not self._is_made
+        (object.__setattr__ if is_ours else setattr)(self if is_ours else self.theirs, name, value)
+
+    # Copies and pickles have a copy of theirs, as that one copies itself.
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"theirs": (self.theirs, self._about, self._policy), STATE_KEY: self._state_to_copy()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        theirs, about, policy = state["theirs"]
+        self._begin(theirs, about, state[STATE_KEY], policy)
+        vars(self).update(_seen=self.retries, _was_quiet=is_quiet(self.retries))
+
+    def __copy__(self) -> Any:
+        other = type(self).__new__(type(self))
+        state = {**self.__getstate__(), STATE_KEY: self._state_with_fresh_strategy()}
+        other.__setstate__({**state, "theirs": (copy.copy(self.theirs), self._about, self._policy)})
+        return other
+
+
+def _in_place_of(retries: Any) -> Retry:
+    quiet = Retry(0, read=False)
+    vars(quiet)[GIVEN] = retries
+    return quiet

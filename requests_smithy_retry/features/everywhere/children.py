@@ -1,0 +1,94 @@
+"""The processes that a program under ``run`` starts, and what they add to its closing line (contract 10.5).
+
+The program's own process names a folder, before it starts the first one. Each of the others keeps one file there, anew
+from time to time, because it may end at any moment. They are told of nothing else, and say nothing.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False  # as in typing; see run.py
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+EVERY = 0.25
+"""The seconds between two times that a process writes of successes at once; of all else it writes at once."""
+
+
+class Family:
+    """The processes of one program."""
+
+    def __init__(self) -> None:
+        self.parent = 0
+        """The number of the program's own process; 0: nobody counts."""
+        self.folder = ""
+        """Empty before a process was started."""
+        self.on_fork: Callable[[], None] | None = None
+        """Called in a process that was forked: it begins to count anew."""
+
+    def begin(self) -> None:
+        """Be the program's own process."""
+        is_first = not self.parent
+        self.parent, self.folder = os.getpid(), ""
+        if is_first and hasattr(os, "register_at_fork"):
+            os.register_at_fork(before=self.named, after_in_child=self._forked)
+
+    def named(self) -> str:
+        """Return the folder; make it, if this is the program's own process."""
+        if self.parent == os.getpid() and not self.folder:
+            import tempfile
+
+            self.folder = tempfile.mkdtemp(prefix="requests-smithy-retry-")
+        return self.folder
+
+    def join(self, folder: str) -> None:
+        """Be a process that was started anew."""
+        self.parent, self.folder = -1, folder
+
+    @property
+    def is_child(self) -> bool:
+        return self.folder != "" and self.parent != os.getpid()
+
+    def _forked(self) -> None:  # pragma: no cover - runs in the child, whose end by os._exit leaves no measurement
+        if self.is_child and self.on_fork is not None:
+            self.on_fork()
+
+    def at_end(self, tell: Callable[[], None]) -> None:
+        """Have a function called when this process ends, unless it ends at any moment."""
+        import sys
+
+        # The inherited end of a forked process calls what is registered with atexit. That of multiprocessing does not.
+        util: Any = sys.modules.get("multiprocessing.util")
+        if util is not None:
+            util.Finalize(None, tell, exitpriority=-1)
+
+    def write(self, told: Any) -> None:
+        """Write what this process has to tell."""
+        import json
+
+        path = os.path.join(self.folder, str(os.getpid()))
+        try:
+            with open(f"{path}.new", "w", encoding="utf-8") as file:
+                json.dump(told, file)
+            os.replace(f"{path}.new", path)
+        except OSError:  # the program's own process has ended
+            pass
+
+    def heard(self) -> Iterator[Any]:
+        """Yield what the others have told; remove the folder."""
+        folder, self.folder = self.folder, ""
+        if not folder:
+            return
+        import json
+        import shutil
+
+        for name in sorted(os.listdir(folder)):
+            if name.isdigit():
+                with open(os.path.join(folder, name), encoding="utf-8") as file:
+                    yield json.load(file)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+FAMILY = Family()

@@ -1,0 +1,108 @@
+"""What the line at the end of a run counts (contract 10.5): adapters by kind, in all processes of the program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from ...observing.summary import COUNTS, RetrySummary, add_up
+
+NEVER = "never"
+"""Stands for no value of ``mounted``: the adapter cannot have retries."""
+
+
+class Kind(NamedTuple):
+    """Adapters that one sentence tells of.
+
+    :param sentence: whose they are, their class, and what is to be said of their own retries.
+    :param remedy: the value of ``mounted`` that would reach them; None: they have retries.
+    :param policy: by which they retry, if they do: a config, or its text.
+    :param where: in a dry run, the line that mounted them or made their session.
+    :param unsent: what their own ``Retry`` sent again and the policy does not, and the variable that brings it back.
+    """
+
+    sentence: str
+    remedy: str | None = None
+    policy: Any = None
+    where: str = ""
+    unsent: str = ""
+
+
+class Reached:
+    """Counts of adapters, by kind. The caller holds a lock."""
+
+    def __init__(self) -> None:
+        self._counts: dict[Kind, int] = {}
+
+    def add(self, kind: Kind, by: int = 1) -> None:
+        """Count an adapter of a kind, or with ``by=-1`` one that is of that kind no more."""
+        self._counts[kind] = self._counts.get(kind, 0) + by
+
+    def count(self, remedy: str | None) -> int:
+        """Return how many adapters a value of ``mounted`` would reach; None: how many have retries."""
+        return sum(number for kind, number in self._counts.items() if kind.remedy == remedy)
+
+    def line(self, had: str, processes: int) -> str:
+        """Return one line for all of them, with this verb; an empty one where there are none."""
+        total, reached = sum(self._counts.values()), self.count(None)
+        if not total:
+            return ""
+        left = [f"--mounted={name} would reach {self.count(name)} more" for name in ("plain", "all", "replace")]
+        left = [words for words in left if not words.endswith(" 0 more")]
+        left += [f"{self.count(NEVER)} cannot have them"] if self.count(NEVER) else []
+        more = f": {', '.join(left)} (run --list names each)" if left else ""
+        of = f" of {processes} processes" if processes > 1 else ""
+        return f"{reached or 'none'} of {total} {'adapter' if total == 1 else 'adapters'}{of} {had} retries{more}"
+
+    def unsent(self) -> Iterator[str]:
+        """Yield a line for methods that the program's own ``Retry`` sent again, and that are not any more."""
+        numbers: dict[str, int] = {}
+        for kind, number in self._counts.items():
+            numbers[kind.unsent] = numbers.get(kind.unsent, 0) + number
+        for clause, number in numbers.items():
+            if clause and number:
+                yield f"the own Retry of {number} {'adapter' if number == 1 else 'adapters'} {clause}"
+
+    def lines(self) -> Iterator[str]:
+        for kind, number in self._counts.items():
+            if number:
+                policy = kind.policy if isinstance(kind.policy, str) else repr(kind.policy)
+                yield f"{number} x {kind.sentence}{kind.where}: {'left alone' if kind.remedy else policy}"
+
+    def as_data(self) -> list[Any]:
+        """Return the counts for another process, as JSON can write them."""
+        counts = self._counts.items()
+        return [[*kind._replace(policy=kind.policy and repr(kind.policy)), number] for kind, number in counts if number]
+
+
+class Account(NamedTuple):
+    """What one process has to tell.
+
+    :param reached: its adapters, by :meth:`Reached.as_data`.
+    :param did: the numbers of a summary, by :func:`did_of`.
+    """
+
+    reached: list[Any]
+    did: list[Any]
+
+
+def report(told: Iterable[Account], had: str, *, each: bool) -> list[str]:
+    """Return the lines at the end: how many adapters of all processes had retries, and what these did.
+
+    :param each: also a line for each kind of adapters.
+    """
+    reached, all_told = Reached(), [one for one in told if one.reached or any(one.did)]
+    for one in all_told:
+        for *kind, number in one.reached:
+            reached.add(Kind(*kind), number)
+    line = reached.line(had, len(all_told))
+    if not line:
+        return []
+    did = add_up(RetrySummary(*one.did) for one in all_told)
+    lines = [line, str(did)] if did.operations else [line]
+    return [*lines, *reached.unsent(), *(reached.lines() if each else ())]
+
+
+def did_of(summary: RetrySummary) -> list[Any]:
+    """Return what a summary counts, for another process."""
+    return [getattr(summary, name) for name in COUNTS]

@@ -1,0 +1,115 @@
+"""What becomes of a program's adapters (contract 10.5): which have retries, which are left alone and why, how many."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from typing import Any, NamedTuple
+
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.util.retry import Retry
+
+from ...checks import safe_repr
+from ...config.retry_config import RetryConfig
+from ...config.sources import MOUNTED_VALUES as MOUNTED
+from ..urllib3_retry.translation import methods_of, overridden, own_methods
+
+VARIABLE = "SMITHY_RETRY_ALLOWED_METHODS"
+RISKY = frozenset({"PATCH", "POST"})
+"""The usual methods that are not sent again by default."""
+
+
+class Fate(NamedTuple):
+    """What is to become of an adapter.
+
+    :param sentence: as that of a :class:`Kind`.
+    :param remedy: as that of a :class:`Kind`.
+    :param is_translated: its own ``max_retries`` is translated, as a policy of its own.
+    :param ignored: its own ``max_retries`` if that is ignored; else 0.
+    """
+
+    sentence: str
+    remedy: str | None = None
+    is_translated: bool = False
+    ignored: Any = 0
+
+
+def fate_of(adapter: HTTPAdapter, name: str, retries: Any, mounted: str) -> Fate:
+    """Decide what is to become of an adapter of another class than ours.
+
+    :param name: what it is called in sentences.
+    :param retries: its ``max_retries``.
+    :param mounted: which adapters are made to retry.
+    """
+    sends, is_quiet = has_own_send(adapter), retries_nothing(retries)
+    if sends:
+        why, needed = ", which has a send of its own and may retry by itself", "replace"
+    elif is_quiet:
+        why, needed = ", which mounted='plain' would have retry", "plain"
+    else:
+        why, needed = _words_on(retries)
+    if MOUNTED.index(needed) > MOUNTED.index(mounted):
+        return Fate(name + why, needed)
+    ignored = 0 if is_quiet or mounted != "replace" else retries
+    said = "" if is_quiet else f" with {display_retries(retries)}{', which is ignored' if ignored != 0 else ''}"
+    sentence = f"{name}{said}{', around its own send' if sends else ''}"
+    return Fate(sentence, None, mounted != "replace" and not is_quiet, ignored)
+
+
+def unsent_by(policy: RetryConfig, ignored: Any) -> str:
+    """Return the clause for methods that a ``Retry`` sent again whatever failed, and the policy in its place does not.
+
+    Empty if there are none, or another variable would be needed.
+    """
+    allowed = policy.allowed_methods
+    if not isinstance(ignored, Retry) or allowed is None:
+        return ""
+    own = methods_of(ignored)
+    methods = sorted((RISKY if own is None else RISKY & own) - {*allowed})
+    if not methods:
+        return ""
+    value = "none" if own is None else ",".join(sorted({*allowed, *methods}))
+    return f"sent {' and '.join(methods)} again, and the policy does not: {VARIABLE}={value} brings it back"
+
+
+def calling_line() -> str:
+    """Return the line of the program or of an SDK that makes a session or mounts an adapter, for a dry run."""
+    package = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+    inner = tuple(os.path.join(folder, "") for folder in (package, os.path.dirname(requests.__file__)))
+    frame = next(each for each in reversed(traceback.extract_stack()) if not each.filename.startswith(inner))
+    name = frame.filename.rpartition(f"site-packages{os.sep}")[2].removeprefix(os.path.join(os.getcwd(), ""))
+    return f"{name}:{frame.lineno}"
+
+
+def retries_nothing(value: Any) -> bool:
+    """Return True for the ``max_retries`` of an adapter that neither retries nor raises for a status."""
+    return is_quiet(value) and not (isinstance(value, Retry) and own_methods(value))
+
+
+def is_quiet(value: Any) -> bool:
+    """Return the same, apart from methods of its own: what a program may change in place, and so asked each time."""
+    if isinstance(value, Retry):
+        return value.total in (0, False) and not value.status_forcelist
+    return value in (0, False)
+
+
+def has_own_send(adapter: HTTPAdapter) -> bool:
+    """Return True if an adapter does not send as ``HTTPAdapter`` does."""
+    return getattr(adapter.send, "__func__", None) is not HTTPAdapter.send
+
+
+def _words_on(retries: Any) -> tuple[str, str]:
+    found = overridden(retries) if isinstance(retries, Retry) else []
+    if found:
+        return f" with {display_retries(retries)}, whose {found[0]} cannot be translated", "replace"
+    return f" with {display_retries(retries)}, which mounted='all' would translate", "all"
+
+
+def display_retries(retries: Any) -> str:
+    """Return a ``max_retries`` for a sentence: ``Retry(3)``."""
+    if not isinstance(retries, Retry):
+        return f"max_retries={safe_repr(retries)}"
+    kind = type(retries)
+    package = "" if kind is Retry else f"{kind.__module__}."
+    return f"{package}{kind.__qualname__}({safe_repr(retries.total)})"

@@ -1,0 +1,177 @@
+"""What the processes that a program starts have to tell (contract 10.5)."""
+
+from __future__ import annotations
+
+import multiprocessing.util
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.util.retry import Retry
+
+from requests_smithy_retry import RetryAdapter, install, mount, uninstall
+from requests_smithy_retry.features.everywhere import children, installation
+from requests_smithy_retry.features.everywhere import run as run_module
+from requests_smithy_retry.features.everywhere.children import Family
+from requests_smithy_retry.features.everywhere.counts import Account, did_of, report
+from requests_smithy_retry.features.everywhere.installation import Told, install_later
+from requests_smithy_retry.features.everywhere.reached import unsent_by
+from requests_smithy_retry.observing.summary import RetrySummary
+from requests_smithy_retry.testing import FaultServer, Reply, skipped_waits
+
+
+@pytest.fixture
+def family(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Family]:
+    """A family of its own for this process, which registers nothing that stays."""
+    made = Family()
+    monkeypatch.setattr(os, "register_at_fork", lambda **_: None, raising=False)
+    for module in (children, installation, run_module):
+        monkeypatch.setattr(module, "FAMILY", made)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    yield made
+    uninstall()
+
+
+def test_a_folder_is_made_before_the_first_process_and_removed_at_the_end(family: Family, tmp_path: Path) -> None:
+    """Once; without any process there is none, and nothing to be heard."""
+    family.begin()
+    assert ([], False) == (list(family.heard()), family.is_child)
+    folder = family.named()
+    assert (folder, [Path(folder)]) == (family.named(), list(tmp_path.iterdir()))
+    other = Family()
+    other.join(folder)
+    assert (True, folder) == (other.is_child, other.named())
+    for told in ([1], [2]):
+        other.write(told)
+    assert [[2]] == list(family.heard())
+    assert [] == list(tmp_path.iterdir())
+    other.write([3])  # too late
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_a_second_program_begins_anew(family: Family) -> None:
+    """It has a folder of its own."""
+    family.begin()
+    first = family.named()
+    family.begin()
+    assert first != family.named()
+
+
+def answered(session: requests.Session, *statuses: int) -> None:
+    with skipped_waits(), FaultServer([Reply(status) for status in statuses]) as server:
+        assert 200 == session.get(server.url, timeout=60).status_code
+
+
+def test_a_process_tells_of_its_adapters_and_of_what_they_did(family: Family, tmp_path: Path) -> None:
+    """At once of a retry or a failure; of successes at once only from time to time, and at its end."""
+    install_later(Told(pytest.fail, pytest.fail))
+    ended: list[Any] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(multiprocessing.util, "Finalize", lambda _, tell, **how: ended.append(tell))
+        family.join(str(tmp_path))
+        session = requests.Session()
+        kept = tmp_path / str(os.getpid())
+        assert '"an adapter of requests\' own", null' in kept.read_text()
+        answered(session, 503, 200)
+        after_a_retry = kept.read_text()
+        answered(session, 200)
+        assert after_a_retry == kept.read_text()
+        with skipped_waits(), pytest.raises(requests.ConnectionError):
+            session.get("http://127.0.0.1:1/")
+        assert after_a_retry != kept.read_text()
+        (tell,) = ended
+        answered(session, 200)
+        tell()
+    installation.current().count_anew()  # type: ignore[union-attr]
+    assert [] == installation.current().report()  # type: ignore[union-attr]
+    family.parent = os.getpid()
+    (line, did) = report([Account(*told) for told in family.heard()], "had", each=False)
+    assert "1 of 1 adapter had retries" == line
+    assert did.startswith("4 operations: ")
+
+
+def test_a_process_that_knows_no_multiprocessing_tells_at_its_end_by_atexit_alone(
+    family: Family, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing else is registered."""
+    monkeypatch.delitem(sys.modules, "multiprocessing.util")
+    family.at_end(pytest.fail)
+    assert "multiprocessing.util" not in sys.modules
+
+
+def test_what_was_counted_before_a_fork_is_the_other_process_own(family: Family) -> None:
+    """Adapters of before are no adapters of this process, also the program's own; what they do from now on counts."""
+    install_later(Told(pytest.fail, pytest.fail))
+    session, own = requests.Session(), mount(requests.Session(), backoff=0)
+    answered(session, 503, 200)
+    answered(own, 200)
+    now: Any = installation.current()
+    now.count_anew()
+    assert [] == now.report()
+    answered(session, 200)
+    requests.Session()
+    assert ["1 of 1 adapter had retries", str(RetrySummary(operations=1))] == now.report()
+
+
+def test_at_the_end_all_are_told_of_together(family: Family, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whether or not the program's own process has sessions; a process that was forked tells only that one."""
+    family.begin()
+    other = Family()
+    other.join(family.named())
+    kinds = [["an adapter", None, "Policy()", ", a.py:1", "", 2], ["another", "all", None, "", "", 1]]
+    other.write([kinds, did_of(RetrySummary(operations=3, retried=1, retries=1, saved=1, waited=0.5))])
+    run_module._report(os.getpid(), True)
+    assert [
+        "2 of 3 adapters would have retries: --mounted=all would reach 1 more (run --list names each)",
+        str(RetrySummary(operations=3, retried=1, retries=1, saved=1, waited=0.5)),
+        "2 x an adapter, a.py:1: Policy()",
+        "1 x another: left alone",
+    ] == [line.removeprefix("requests-smithy-retry: ") for line in capsys.readouterr().err.splitlines()]
+
+    other.join(family.named())
+    other.write([kinds, did_of(RetrySummary())])
+    install()
+    requests.Session()
+    run_module._report(os.getpid(), False)
+    assert "3 of 4 adapters of 2 processes had retries" in capsys.readouterr().err
+    run_module._report(os.getpid() + 1, False)
+    uninstall()
+    assert "" == capsys.readouterr().err
+
+
+def test_a_process_that_is_started_anew_is_told_of_the_folder(family: Family, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It installs, and says nothing at once, whatever it leaves alone."""
+    monkeypatch.setenv("SMITHY_RETRY_MOUNTED", "plain")
+    monkeypatch.setattr(run_module, "_tell", pytest.fail)
+    run_module.install_when_needed(folder="/nowhere")
+    session = requests.Session()
+    for prefix in ("http://", "https://"):
+        session.mount(prefix, HTTPAdapter(max_retries=2))
+    assert (True, "/nowhere") == (family.is_child, family.named())
+
+
+@pytest.mark.parametrize(
+    ("ignored", "policy", "methods", "value"),
+    [
+        (Retry(3, allowed_methods=None), {}, "PATCH and POST", "none"),
+        (Retry(3, allowed_methods=["POST"]), {"allowed_methods": ["GET"]}, "POST", "GET,POST"),
+        *((Retry(3, allowed_methods=None), {"allowed_methods": each}, "", "") for each in (None, ["POST", "PATCH"])),
+        *((each, {}, "", "") for each in (Retry(3), 0, 3)),
+    ],
+)
+def test_methods_that_are_not_sent_again_any_more(ignored: Any, policy: Any, methods: str, value: str) -> None:
+    """Those that a Retry in whose place the policy is sent again, unless the policy does so, too."""
+    clause = unsent_by(RetryAdapter(**policy).retry_config, ignored)
+    variable = f"SMITHY_RETRY_ALLOWED_METHODS={value}"
+    assert clause == (f"sent {methods} again, and the policy does not: {variable} brings it back" if methods else "")
+
+
+def test_a_clause_is_told_once_for_all_adapters() -> None:
+    """With their number; not of those that are of that kind no more."""
+    kinds = [[f"adapter {number}", None, "", "", "clause", 2] for number in (1, 2)]
+    assert "the own Retry of 4 adapters clause" == report([Account(kinds, [0])], "had", each=False)[-1]
