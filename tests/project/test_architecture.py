@@ -69,7 +69,7 @@ TIES = {
     ("core/scope", "features/table"): "the table finds features by name",
     ("core/strategy", "features/table"): "the table finds features by name",
 }
-"""The imports, most of them late ones in functions, that tie modules into a circle or run against the layers, each with its reason."""
+"""The imports, most of them late, that tie modules into a circle or run against the layers, each with its reason."""
 
 PURE = (
     *("core/rules", "core/policy", "core/line", "core/quota", "core/backoff", "core/server_hints"),
