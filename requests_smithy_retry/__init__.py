@@ -2,8 +2,8 @@
 
 Start with :func:`mount` or :class:`RetryAdapter`. What few programs need is in
 :mod:`~requests_smithy_retry.classifiers`, :mod:`~requests_smithy_retry.events`, :mod:`~requests_smithy_retry.quotas`,
-:mod:`~requests_smithy_retry.smithy`, :mod:`~requests_smithy_retry.policy` and :mod:`~requests_smithy_retry.testing`. The
-names are imported on first use, so that importing the package costs next to nothing.
+:mod:`~requests_smithy_retry.smithy`, :mod:`~requests_smithy_retry.policy` and :mod:`~requests_smithy_retry.testing`.
+The names are imported on first use, so that importing the package costs next to nothing.
 """
 # ruff: noqa: I001 - "as" exports a name to type checkers; one statement for each would be 45
 

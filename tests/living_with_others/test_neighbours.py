@@ -1,4 +1,4 @@
-"""Libraries that change sockets, clocks, TLS or HTTP for a whole process: retries work beside them (contract 11.4).
+"""Libraries that change sockets, clocks, TLS or HTTP for a whole process: retries work beside them (contract 11.2).
 
 Each test is a program of its own. `tox -e neighbours` installs the libraries; without one its test is skipped.
 """

@@ -66,13 +66,14 @@ layer. A module imports from its own layer or from earlier ones."""
 TIES = {
     ("config/retry_config", "config/report"): "a config's own methods explain it and tell its worst case",
     ("config/retry_config", "config/sources"): "a config's own method reads the environment",
+    ("wire/pools", "observing/log"): "a pool says once what it learnt from a connection that was dead",
     ("config/parsers", "features/table"): "the table finds features by name",
     ("config/sources", "features/table"): "the table finds features by name",
     ("classifiers/defaults", "features/table"): "the table finds features by name",
     ("core/scope", "features/table"): "the table finds features by name",
     ("core/strategy", "features/table"): "the table finds features by name",
 }
-"""The late imports, in functions, that tie modules into a circle or run against the layers, each with its reason."""
+"""The imports, most of them late, that tie modules into a circle or run against the layers, each with its reason."""
 
 PURE = (
     *("core/rules", "core/policy", "core/line", "core/quota", "core/backoff", "core/server_hints"),
