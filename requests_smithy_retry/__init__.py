@@ -81,6 +81,7 @@ if TYPE_CHECKING:
         RetryScheduled as RetryScheduled,
         Succeeded as Succeeded,
         Throttled as Throttled,
+        WaitBegan as WaitBegan,
     )
     from .observing.history import (
         AttemptRecord as AttemptRecord,
@@ -128,7 +129,7 @@ else:  # pragma: no branch - a type checker would accept any name
         "features.everywhere.installation": "install uninstall",
         "features.rate_limits": "RateLimitDialect",
         "observing.events": "AfterAttempt BeforeAttempt BodyProgress GaveUp ObservedOperation"
-        " RetryListener RetryScheduled Succeeded Throttled",
+        " RetryListener RetryScheduled Succeeded Throttled WaitBegan",
         "observing.history": "AttemptRecord RetryHistory retry_history",
         "observing.summary": "RetrySummary retry_summary",
         "smithy.adaptive": "AdaptiveRetryStrategy",

@@ -144,6 +144,11 @@ def retry_summary(session: Session | None = None) -> RetrySummary:
     ]
     if not adapters:
         raise ValueError("the session has no RetryAdapter: mount one first")
+    return summary_of(adapters)
+
+
+def summary_of(adapters: Iterable[Any]) -> RetrySummary:
+    """Return what the retries of these adapters did so far."""
     return _summed({id(adapter): adapter.counters for adapter in adapters}.values())
 
 

@@ -59,6 +59,7 @@ from requests_smithy_retry import (
     Throttled,
     TokenBucket,
     TokenBucketSnapshot,
+    WaitBegan,
     classifier,
     classify,
     default_classifiers,
@@ -220,6 +221,10 @@ class Told(RetryListener):
         assert_type(event.error, BaseException | None)
         assert_type(event.duration, float)
         assert_type(event.record, AttemptRecord)
+
+    def wait_began(self, event: WaitBegan, /) -> None:
+        assert_type(event.what, str)
+        assert_type(event.seconds, float | None)
 
     def retry_scheduled(self, event: RetryScheduled, /) -> None:
         assert_type(event.delay, float)
