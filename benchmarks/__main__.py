@@ -1,9 +1,10 @@
 """All figures that pages print, with one command: each part in a process of its own, kept with its date and machine.
 
     python -m pip install -r benchmarks/requirements.txt
-    python -m benchmarks [--quick] [--only NAME] [--to FOLDER]
+    python -m benchmarks [NAME...] [--quick] [--only NAME] [--to FOLDER]
 
-Writes `benchmarks/results/NAME.json`: by which command, when, on which machine, and what was found. Then
+A name stands for all parts that begin with it. Each part writes `benchmarks/results/NAME.json`: by which command, when,
+on which machine, and what was found. Then
 `python docs/generate.py` writes the tables. The whole takes half an hour on two cores; `--quick` takes two minutes,
 shows whether everything works, and keeps nothing unless `--to` says where. Exit status 1: a part failed, took too
 long, or called its own figures invalid.
@@ -32,6 +33,7 @@ PARTS: dict[str, tuple[str, float]] = {
     "addresses": ("addresses", 400),
     "rate-limits": ("rate_limits", 900),
     "outages": ("outage_loopback", 720),
+    "outages-fan-out": ("outage_fanout", 120),
     "picture": ("outage_picture --draw", 200),
     "web-service": ("web_service", 400),
     "waiting": ("outage_tables --table short --table weak --seeds 3", 900),
@@ -75,15 +77,19 @@ def run(name: str, folder: Path, *, quick: bool) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Run what was asked for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="parts that begin with it; default: all")
     parser.add_argument("--quick", action="store_true", help="a small run of each, about two minutes, kept nowhere")
     parser.add_argument("--only", action="append", choices=PARTS, help="repeatable")
     parser.add_argument("--to", type=Path, metavar="FOLDER", help="where the JSON goes (benchmarks/results)")
     options = parser.parse_args(arguments)
     forget_settings()
+    chosen = [name for name in PARTS if name in (options.only or ()) or name.startswith(tuple(options.names))]
+    if (options.names or options.only) and not chosen:
+        parser.error(f"no part begins with {' or '.join(options.names)}: {', '.join(PARTS)} are allowed")
     wrong = {}
     with tempfile.TemporaryDirectory() as temporary:
         folder = (options.to or (Path(temporary) if options.quick else RESULTS)).resolve()
-        for name in options.only or PARTS:
+        for name in chosen or PARTS:
             print(f"\n== {name}\n", flush=True)
             if problem := run(name, folder, quick=options.quick):
                 wrong[name] = problem

@@ -10,15 +10,26 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Hashable, Iterator
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from greenlet import greenlet
 
 from requests_smithy_retry.classifiers.actions import ErrorKind, RetryReason
+from requests_smithy_retry.clock import wait_in
 from requests_smithy_retry.config.report import InVain
-from requests_smithy_retry.core.line import ATTEMPTS, LEAST_GAP, LONGEST_GAP, PAUSE, Bounds, Failure, Go, Progress
+from requests_smithy_retry.core.line import (
+    ATTEMPTS,
+    LATER,
+    LEAST_GAP,
+    LONGEST_GAP,
+    PAUSE,
+    Bounds,
+    Failure,
+    Progress,
+)
 from requests_smithy_retry.core.payoff import PayoffQuota
-from requests_smithy_retry.core.strategy import drive
+from requests_smithy_retry.core.quota import Go
 from requests_smithy_retry.features.redis import RedisTokenBucket
 from requests_smithy_retry.smithy.buckets import PricedQuota
 
@@ -106,20 +117,38 @@ class Questions:
         self.last_answer = now
 
     def slack(self, now: float) -> float:
-        """Those still allowed: as many as gaps that double up to the longest have room for, one, and a last one of each
+        """Those still allowed: as many as gaps of a quarter of the age have room for, one, and a last one of each
         operation.
         """
         seconds = now - self.since
-        return 1 + math.log2(1 + seconds / LEAST_GAP) + seconds / LONGEST_GAP + self.operations - self.asked
+        grown = math.log(max(1.0, LATER * seconds / LEAST_GAP), 1 + LATER)
+        gaps = min(seconds / LEAST_GAP, 1 / LATER) + grown + seconds / LONGEST_GAP
+        return 1 + gaps + self.operations - self.asked
 
 
 IN_HAND: dict[Any, tuple[str, ...]] = {
-    PayoffQuota.pay.__code__: ("progress", "delay", "price", "now"),
+    PayoffQuota.acquire.__code__: ("progress", "delay", "price", "now"),
     PayoffQuota._take.__code__: ("number",),
     PayoffQuota.succeeded.__code__: ("is_alone",),
-    PricedQuota.pay.__code__: ("price", "granted", "now"),
+    PricedQuota.acquire.__code__: ("price", "is_taken", "began"),
 }
 """The variables of code that rests which decide about its future. A waiter's are those of its line."""
+
+
+TIMES = ("now", "began")
+"""Those of them that are moments."""
+
+
+class _Shown:
+    """A failed attempt as a quota is shown it."""
+
+    def __init__(self, clock: SteppingClock) -> None:
+        self.clock = clock
+        self.outcome = SimpleNamespace(ended=clock.time)
+
+    def wait_in(self, place: Any, what: str) -> Any:
+        """Wait by the clock of the world."""
+        return wait_in(place, self.clock)
 
 
 class _Operation:
@@ -166,7 +195,7 @@ class _Operation:
             failure = Failure(throttled=answer == "throttling", reason=REASONS[answer])
             decision = None
             if self.most is None or self.attempts < self.most:
-                decision = drive(quota.pay(self.progress, bounds, failure, clock.time), clock)
+                decision = quota.acquire(self.progress, bounds, failure, _Shown(clock))
             if not isinstance(decision, Go):
                 return
             self.progress = decision.progress
@@ -188,14 +217,11 @@ class _Operation:
         """The values that the code at which it rests has worked out already."""
         frame = self.run.gr_frame
         while frame is not None:
-            # A quota's steps are a generator, which rests itself while one of them is taken.
-            steps = frame.f_locals["steps"].gi_frame if frame.f_code is drive.__code__ else frame
-            known = {} if steps is None else steps.f_locals
-            for name in () if steps is None else IN_HAND.get(steps.f_code, ()):
-                value = known.get(name)
+            for name in IN_HAND.get(frame.f_code, ()):
+                value = frame.f_locals.get(name)
                 if isinstance(value, Progress):
                     value = progress_state(value, self.quota, now)
-                yield round(value - now, 9) if name == "now" else value
+                yield round(value - now, 9) if name in TIMES and value is not None else value
             frame = frame.f_back
 
 
@@ -270,7 +296,7 @@ def state_of(quota: Any, now: float) -> Hashable:
     line = getattr(quota, "_line", None)
     if line is None:
         return bucket_state(quota.bucket)
-    times = (line.down_since, line.failing_since, line._slow_until, line._last, line._touched)
+    times = (line.down_since, line.failing_since, line.answered_at, line._last, line._touched)
     waiters = [
         (progress_state(each.progress, quota, now), each.earliest - now, each.released is None) for each in line.waiters
     ]
@@ -279,7 +305,7 @@ def state_of(quota: Any, now: float) -> Hashable:
         quota._first_tries,
         round(line.usual(now), 9),
         bool(line.successes),
-        (line._gap, line._base, round(line._credit, 9)),
+        round(line._credit, 9),
         tuple(None if time is None else round(time - now, 9) for time in times),
         tuple(waiters),
     )

@@ -74,6 +74,7 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
             ("outward_tables", "howto/observe-retries.md", "log-records"),
             ("outward_tables", "howto/observe-retries.md", "metrics"),
             ("measured", "howto/riding-out-an-outage.md", "weak-corners"),
+            ("measured", "howto/riding-out-an-outage.md", "fan-out"),
             ("measured", "howto/web-service.md", "web-service"),
             *(("measured", "explanation/benchmarks.md", name) for name in ("results", "not-best", "machine")),
             *(("measured", "../README.md", name) for name in ("outage-caption", "outage-success", "overhead-sentence")),

@@ -36,9 +36,13 @@ class Clock(Protocol):
 
 
 class Wait(NamedTuple):
-    """Look again at ``until``, or when woken."""
+    """Look again at ``until``, or when woken.
+
+    :param goes: when it goes on, as far as is known; None: then.
+    """
 
     until: float
+    goes: float | None = None
 
 
 class Place(Protocol):

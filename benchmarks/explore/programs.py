@@ -195,14 +195,14 @@ class WaitingAlone(Waiting):
 
 
 class Asking(Quota):
-    """Where nobody succeeds, the first in line asks after a second, even if the one before it was interrupted."""
+    """Where nobody succeeds, the first in line asks half a second later, even if the one before it was interrupted."""
 
     work = ("fail", "fail")
 
     def check(self) -> None:
         super().check()
         if not self.has_leapt:
-            self.expect(expected=1001.0, actual=min(at for _, at in self.ended), what="asked")
+            self.expect(expected=1000.5, actual=min(at for _, at in self.ended), what="asked")
 
 
 class Forgotten(Quota):

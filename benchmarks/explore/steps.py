@@ -28,8 +28,7 @@ from requests_smithy_retry.core.steps import Ask, Join, Noted, Pause, Send, Stop
 from requests_smithy_retry import RetryConfig
 from requests_smithy_retry.classifiers.outcome import Outcome, ResendFacts
 from requests_smithy_retry.config.retry_options import NOTHING
-from requests_smithy_retry.core.line import MOST
-from requests_smithy_retry.core.payoff import PayoffQuota, PayoffTokenBucket
+from requests_smithy_retry.core.payoff import MOST, PayoffQuota, PayoffTokenBucket
 from requests_smithy_retry.core.policy import Policy
 
 IDEMPOTENT, ONCE = ResendFacts("GET", idempotent=True), ResendFacts("POST")

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
-from requests_smithy_retry.core.steps import Ask, Wait
-
 from requests_smithy_retry import Clock, ExponentialRetryBackoffStrategy, RetryError, StandardRetryStrategy
-from requests_smithy_retry.core.line import Bounds, Failure, Go, Progress
-from requests_smithy_retry.core.payoff import PayoffQuota
+from requests_smithy_retry.clock import Wait
+from requests_smithy_retry.core.line import Bounds, Failure, Progress
+from requests_smithy_retry.core.payoff import PayoffQuota, PlaceInLine
+from requests_smithy_retry.core.quota import Go
 
 MOST_ATTEMPTS = 3
+DOUBLED = (0.0, 1.0, 2.0, 4.0, 8.0)
 CLIENT_TIMEOUT = 1.0
 """Seconds after which an attempt counts as failed, for every policy."""
 
@@ -95,6 +97,27 @@ class Published(Policy):
         self.strategy.record_success(token=state)
 
 
+class Doubling(Policy):
+    """What urllib3's ``Retry(5, backoff_factor=0.5)`` does: up to five retries, after 0, 1, 2, 4 and 8 seconds."""
+
+    def begin(self) -> int:
+        return 0
+
+    def failed(self, state: int, kind: str) -> tuple[float, int] | None:
+        return None if state == len(DOUBLED) else (DOUBLED[state], state + 1)
+
+
+class AtOnce:
+    """A failed attempt as the quota is shown it; whoever would wait by its clock gets the place instead."""
+
+    def __init__(self, now: float) -> None:
+        self.outcome = SimpleNamespace(ended=now)
+
+    def wait_in(self, place: Any, what: str) -> Any:
+        """Return the place: the loop of events looks there."""
+        return place
+
+
 class Patient(Policy):
     """The default: the bucket, and the line of those who find it empty.
 
@@ -119,24 +142,20 @@ class Patient(Policy):
         progress, retries = state
         throttled = kind == "throttled"
         delay = self.backoff["throttled" if throttled else "error"].compute_next_backoff_delay(retries + 1)
-        failure = Failure(delay=delay, throttled=throttled)
-        return self._decided(self.quota.pay(progress, self.bounds, failure, self.clock.now()), None, retries)
+        failure = Failure(delay=delay, throttled=throttled, is_answer=kind == "500")
+        seen = self.quota.acquire(progress, self.bounds, failure, AtOnce(self.clock.now()))
+        return self._decided(seen, retries)
 
-    def _decided(self, steps: Any, answer: Any, retries: int) -> tuple[float, Any] | Parked | None:
-        """Take the quota's steps until it has decided, or one has to wait in its line."""
-        try:
-            step = steps.send(answer)
-            while isinstance(step, Ask):
-                step = steps.send(step.function(*step.arguments))
-        except StopIteration as ended:
-            seen = ended.value
+    def _decided(self, seen: Any, retries: int) -> tuple[float, Any] | Parked | None:
+        """Return what the quota has decided, or who has to wait in its line."""
+        if not isinstance(seen, PlaceInLine):
             return (seen.delay, (seen.progress, retries + 1)) if isinstance(seen, Go) else None
-        place = step.place
+        place = seen
 
         def look() -> Any:
             with place.changed:
-                seen = place.look(self.clock.now())
-            return seen.until if isinstance(seen, Wait) else self._decided(steps, seen, retries)
+                found = place.look(self.clock.now())
+            return found.until if isinstance(found, Wait) else self._decided(found, retries)
 
         parked = Parked(look)
         place._waiter.wake = lambda: parked.changed()

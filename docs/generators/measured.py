@@ -225,6 +225,12 @@ def web_service() -> str:
     return table(("an outage by 503 / by silence", *WEB.values()), rows)
 
 
+def fan_out() -> str:
+    """Tabulate what comes of threads that send one request each over a restart."""
+    head, *rows = result("outages-fan-out")["fan-out"]
+    return table(tuple(head), [tuple(row) for row in rows])
+
+
 def _waiting(name: str, every: int) -> Callable[[], str]:
     """A table that the simulation of waiting made; of its rows every second one, say."""
 
@@ -243,6 +249,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "results": results_table,
     "not-best": not_best,
     "machine": machine,
+    "fan-out": fan_out,
     "weak-corners": _waiting("weak", every=2),
 }
 """By name of the block."""

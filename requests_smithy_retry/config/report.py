@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ..core.line import ATTEMPTS, IDLE, LEAST_GAP, MOST_CREDIT, UNLIMITED, Bounds
-from ..core.payoff import PayoffTokenBucket
+from ..core.payoff import PayoffTokenBucket, capacity_of
 from ..core.server_hints import AMZ_MAX_EXTRA
 from .retry_config import has_line
 
@@ -57,7 +57,7 @@ def in_vain(config: RetryConfig, *, waits: bool) -> InVain | None:
 def _payoff(config: RetryConfig, waits: bool) -> InVain:
     # A first-try success fills the bucket, and lets waiters go; an operation that retried gets back what its retries
     # cost, and room for another one, if nobody waits.
-    capacity = Bounds(config.most_attempts).capacity
+    capacity = capacity_of(Bounds(config.most_attempts))
     per_second = max(capacity / IDLE, waits / LEAST_GAP)
     return InVain(capacity, capacity + max(MOST_CREDIT * waits, capacity), per_second)
 

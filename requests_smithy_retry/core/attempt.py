@@ -153,9 +153,7 @@ class AttemptFailed(Exception):
 
         :param what: is waited for, in a phrase.
         """
-        if self._call is not None:
-            self._call.clock.what = what
-        return wait_in(place, self.clock)
+        return wait_in(place, self.clock) if self._call is None else self._call.clock.wait_in(place, what)
 
     # What the Smithy papers want an error to say of itself.
 

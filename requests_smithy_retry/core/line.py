@@ -1,17 +1,15 @@
 """The line for a service that is down: which operations wait, and which of them goes, asks or gives up next. Pure.
 
-Each scope has one line. Nobody waits before something failed and the bucket is empty. Then every success of anybody
-lets some part of a waiter go, weighted by how fast the service answers; if nobody sent anything for a while, the next
-in line asks; who waited long enough leaves. Every method is given the time and says what to do: nothing here reads a
-clock, waits, or takes a lock. :mod:`.payoff` does that.
+Each scope has one line. Nobody waits before something failed and the bucket is empty. Then every success lets two
+waiters go, fewer if it was slow, as TCP starts slowly; a throttled answer takes that back. If nobody sent anything for
+a quarter of the outage's age, the next in line asks; who waited long enough leaves. Every method is given the time and
+says what to do: nothing here reads a clock, waits, or takes a lock. :mod:`.payoff` does that.
 
-The numbers come from a simulation of outages (``benchmarks/outage_tables.py``):
+The numbers come from a simulation of outages (``benchmarks/outage_tables.py``, ``benchmarks/outage_fanout.py``):
 
-- ``SHARE``: own traffic and releases together are ``1 / (1 - 0.4)`` times the usual rate, which is harmless for a
-  service that usually runs at 60 % or less. Above that the square of what is left of the time-out takes over: the
-  release falls as answers slow down.
-- Two usual gaps: a gap that chance makes is no outage. Then a waiter costs what a token costs.
-- Three usual gaps: natural traffic leaves such a hole one time in twenty, so probes add one in twenty.
+- Two for each success: any number of waiters are gone some round trips after the first success. The fifth power of what
+  is left of the time-out stops that where answers slow down: from an eighth of the time-out on, less than one goes.
+- Three usual gaps: natural traffic leaves such a hole one time in twenty, so questions add one in twenty.
 """
 
 from __future__ import annotations
@@ -29,35 +27,30 @@ from .quota import Go, Refused
 if TYPE_CHECKING:
     from ..classifiers.actions import RetryReason
 
-CAPACITY = 2.0
-"""The two retries of one operation of three attempts: the least that rides out one failure in ten. With another
-``max_attempts`` it is one less than that."""
-FULL_CREDIT = 2.0
-"""The credit that a success adds while the service is well. One credit lets one waiter go."""
-SHARE = 0.4
-"""The credit that a success adds while the service recovers."""
 MOST_CREDIT = 2.0
-"""The most waiters that go at once."""
+"""The credit that a success adds, and the most there is. One credit lets one waiter go."""
 IDLE = 300.0
 """Seconds without an attempt after which a scope counts as new, because its record is out of date."""
 LEAST_GAP = 0.5
 """The shortest silence in seconds after which the next in line asks."""
+LATER = 0.25
+"""The part of the outage's age after which the next in line asks: at most so much too late it is found to be over."""
 LONGEST_GAP = 8.0
-"""The longest such silence of a client that knows how often it asks, if its own usual gaps are shorter."""
-LAST_CHANCE = 1.0
-"""Seconds before its time is over at which one that waits alone asks once more; a tenth of its patience, if less."""
+"""The longest such silence, if the client's own usual gaps are shorter."""
+SHARED = 4.0
+"""The patiences, of all who wait together, in which a client with few requests asks once: many ask sooner."""
+LAST_CHANCE = 0.02
+"""The part of its patience before whose end the next in line asks, unless it is told by others; a second at most."""
 LATE = 0.6
 """The part of its patience after which an operation makes its last retry, if its client has few others."""
+RECENT = 3.0
+"""Seconds before an operation began in which somebody was answered well: if it gets a 500, it is no outage."""
 PAUSE = 30.0
 """Seconds without an attempt after which nobody knows how long a service has been down: the outage counts as new."""
 ATTEMPTS = 3
 """The most attempts that count, where no ``max_attempts`` is given."""
 UNLIMITED = sys.maxsize
 """The attempts of a urllib3 ``Retry`` that sets no limit. Only the quota and patience end its retries."""
-MOST = 36.0
-"""The capacity of the AWS SDKs, 500 tokens at 14 a retry: no client may do more harm than with theirs."""
-WAITERS = 1000
-"""The most operations that wait on one scope, by default."""
 
 
 class Bounds(NamedTuple):
@@ -79,11 +72,6 @@ class Bounds(NamedTuple):
         """The most retries that it may pay for."""
         return (ATTEMPTS if self.max_attempts is None else self.max_attempts) - 1
 
-    @property
-    def capacity(self) -> float:
-        """The tokens with which a scope begins: all retries of one operation can be paid for."""
-        return MOST if self.max_attempts == UNLIMITED else float(self.retries)
-
     def in_all(self, began: float) -> float:
         """Return the moment after which an operation that began at ``began`` no longer waits."""
         leave = began + 2 * self.patience
@@ -95,8 +83,8 @@ class Bounds(NamedTuple):
         return leave if down_since is None else min(leave, down_since + self.patience)
 
     def asks_last_at(self, began: float, down_since: float | None) -> float:
-        """Return the moment at which an operation that is alone asks once more: shortly before it gives up."""
-        return self.gives_up_at(began, down_since) - min(LAST_CHANCE, 0.1 * self.patience)
+        """Return the moment at which an operation asks once more: shortly before it gives up."""
+        return self.gives_up_at(began, down_since) - min(1.0, LAST_CHANCE * self.patience)
 
 
 class Failure(NamedTuple):
@@ -107,6 +95,7 @@ class Failure(NamedTuple):
     :param throttled: the server asked for fewer requests.
     :param unresolved: the name of the service was not found.
     :param is_cut: it had a response below 400, whose body was not to be had: the service is up.
+    :param is_answer: it had a 500, or a response that is no answer: the service may be up, and the request at fault.
     :param reason: for which the retry is indicated, and ``verdict`` the whole of it, for the record.
     :param uncounted: seconds that do not count as patience: a service that is up asked for them.
     """
@@ -116,14 +105,23 @@ class Failure(NamedTuple):
     throttled: bool = False
     unresolved: bool = False
     is_cut: bool = False
+    is_answer: bool = False
     reason: RetryReason | None = None
     verdict: Any = None
     uncounted: float = 0.0
 
+    def is_of_request(self, began: float, answered_at: float) -> bool:
+        """Return True if the request is at fault, or its answer, and not the service: it answers others well.
+
+        :param began: when the operation began.
+        :param answered_at: when the service last answered anybody well.
+        """
+        return self.is_cut or (self.is_answer and answered_at >= began - RECENT)
+
 
 class Progress(NamedTuple):
     """The sum of an operation's attempts so far: beside the last outcome, it decides about the next one. It
-    travels in a strategy's token. All but the last four are the quota's.
+    travels in a strategy's token. All but the last five are the quota's.
 
     :param began: when its first attempt began.
     :param counted: attempts that count as one of :data:`ATTEMPTS`.
@@ -134,6 +132,7 @@ class Progress(NamedTuple):
     :param probes: the number of times that it asked for all who wait.
     :param waited: seconds that it spent in the line, together.
     :param retries: attempts so far without the first, since it last made progress.
+    :param polls: attempts so far that were polls after seconds that somebody named.
     :param free: attempts that count against no cap, because a body came further by then.
     :param backoff: the computed delay of the last retry, for decorrelated jitter; None before the first.
     :param failures: as a translated urllib3 ``Retry`` counts them; empty for any other policy.
@@ -147,6 +146,7 @@ class Progress(NamedTuple):
     probes: int = 0
     waited: float = 0.0
     retries: int = 0
+    polls: int = 0
     free: int = 0
     backoff: float | None = None
     failures: tuple[Any, ...] = ()
@@ -193,24 +193,27 @@ class Waiter:
 
     def refusal_at(self, now: float) -> StopReason:
         """Return the reason for which it gives up at a moment."""
-        deadline = self.bounds.deadline
-        return StopReason.PATIENCE if deadline is None or now < deadline else StopReason.DEADLINE
+        is_over = self.bounds.deadline is not None and now >= self.bounds.deadline
+        return StopReason.DEADLINE if is_over else StopReason.PATIENCE
 
 
 class Line:
     """The record of one scope."""
 
     __slots__ = (
-        *("_base", "_born", "_credit", "_gap", "_firsts", "_last", "_slow_until", "_touched"),
-        *("down_since", "failing_since", "given_up", "max_waiters", "outage", "successes", "waiters", "well_at"),
+        *("_born", "_credit", "_firsts", "_last", "_touched"),
+        *("answered_at", "down_since", "failing_since", "given_up", "max_waiters", "outage", "successes"),
+        *("waiters", "well_at"),
     )
 
-    def __init__(self, now: float, *, max_waiters: int = WAITERS) -> None:
+    def __init__(self, now: float, *, max_waiters: int) -> None:
         self.max_waiters = max_waiters
         self.waiters: list[Waiter] = []
         self.successes: int = 0
         self.well_at: float = -inf
         """When the attempt began that is the latest to have begun of those that succeeded."""
+        self.answered_at: float = -inf
+        """When the latest success came."""
         self.down_since: float | None = None
         """The moment from which patience counts: the first failure after a success, or after a pause."""
         self.failing_since: float | None = None
@@ -219,11 +222,8 @@ class Line:
         """The operations that gave up in the outage that is known, if one is."""
         self.outage: Back | None = None
         """One that is over, and in which operations gave up; until somebody tells of it."""
-        self._gap: float | None = None
-        self._base = 0.0
         self._firsts: int = 0
         self._credit = 0.0
-        self._slow_until = now
         self._last: float = now
         self._touched: float = now
         self._begin_anew(now)
@@ -271,15 +271,14 @@ class Line:
         if self.is_as_good_as_new(now):
             renew()
             self._begin_anew(now)
-        if progress.failed_at is None:
-            if progress.began - max(self._touched, self._last) > PAUSE and not self.waiters:
-                self.down_since = self._gap = None
-            self._last = max(self._last, progress.began)
-        self._touched = now
-        self.down_since = now if self.down_since is None else self.down_since
-        self.failing_since = self.down_since if self.failing_since is None else self.failing_since
+        is_first = progress.failed_at is None
+        is_paused = is_first and not self.waiters and progress.began - max(self._touched, self._last) > PAUSE
+        self._last, self._touched = max(self._last, progress.began) if is_first else self._last, now
+        if not failure.is_of_request(progress.began, self.answered_at):
+            self.down_since = now if self.down_since is None or is_paused else self.down_since
+            self.failing_since = self.down_since if self.failing_since is None else self.failing_since
         if failure.throttled:
-            self._slow_until = max(self._slow_until, now + max(1.0, 2 * self.usual(now)))
+            self._credit = max(-MOST_CREDIT, self._credit - MOST_CREDIT)
         counted, retries = progress.counted + self._counts(progress, bounds, failure, now), bounds.retries
         if counted > retries:
             return Refused(StopReason.MAX_ATTEMPTS)
@@ -294,7 +293,7 @@ class Line:
         if failure.throttled and now < bounds.in_all(progress.began):
             return False
         # What was under way when the service went down, and succeeds yet, does not tell that it is well.
-        return failure.is_cut or self.well_at > progress.failed_at
+        return self.well_at > progress.failed_at or failure.is_of_request(progress.began, self.answered_at)
 
     def _delay_of_payment(
         self, progress: Progress, bounds: Bounds, failure: Failure, price: float, most: float, now: float
@@ -326,9 +325,7 @@ class Line:
             if not self.waiters:
                 self._credit = 0.0
             insort_right(self.waiters, waiter, key=lambda each: each.progress.began)
-            if self._gap is None:
-                usual, least = self.usual(now), LEAST_GAP if self.successes else 1.0
-                self._gap = self._base = max(least, usual, min(3 * usual, 0.9 * waiter.bounds.patience))
+            self._wake_next()  # where more wait, the next question comes sooner
         return refusal
 
     def look(self, waiter: Waiter, now: float) -> Go | Wait | Refused:
@@ -338,17 +335,23 @@ class Line:
             return waiter.released
         leave = waiter.leaves_at(self.down_since)
         if now >= leave:
-            self.leave(waiter, now)
-            return Refused(waiter.refusal_at(now), now - waiter.joined)
+            return self._give_up(waiter, now)
         until = waiter.leaves_at(now) if self.down_since is None else leave  # an outage may begin at once
-        if self._next_to_ask() is waiter:
-            due = max(self._due_for(waiter), waiter.earliest)
-            if now >= due:
-                return self._ask(waiter, now)
-            until = min(until, due)
+        is_next = self._next_to_ask() is waiter
+        due = max(self._due_for(waiter) if is_next else self._due(), waiter.earliest)
+        if is_next and now >= due:
+            return self._ask(waiter, now)
+        goes = min(until, due)
         if now < waiter.earliest and self._credit >= 1:
             until = min(until, waiter.earliest)
-        return Wait(until)
+        return Wait(min(until, goes) if is_next else until, goes)
+
+    def _give_up(self, waiter: Waiter, now: float) -> Refused:
+        self.leave(waiter, now)
+        refusal = waiter.refusal_at(now)
+        is_over = self.answered_at > waiter.joined and self._age(now) < waiter.bounds.patience
+        why = "{service} is back, but it did not serve all who waited for it in time" if is_over else ""
+        return Refused(refusal, now - waiter.joined, why if refusal is StopReason.PATIENCE else "")
 
     def leave(self, waiter: Waiter, now: float) -> None:
         """Remove a waiter that gave up or was interrupted, wherever it was; the credit it had is passed to the next."""
@@ -366,9 +369,8 @@ class Line:
             return False
         self._firsts += 1
         self.successes += 1
-        if now - latency > self.well_at:
-            self.well_at = now - latency
-        self._touched = now
+        self.well_at = max(self.well_at, now - latency)
+        self._touched = self.answered_at = now
         return True
 
     def succeeded(
@@ -383,27 +385,24 @@ class Line:
         self.successes += 1
         self.well_at = max(self.well_at, now - latency)
         self._firsts += progress.failed_at is None
-        self._touched = now
-        if self.down_since is not None and self.failing_since is not None:
-            if self.given_up:
-                self.outage, self.given_up = Back(now - self.failing_since, self.given_up), 0
-            age, self.down_since, self.failing_since = now - self.down_since, None, None
-            if age >= max(1.0, 2 * self.usual(now)):
-                longest = max([bounds.patience, *(each.bounds.patience for each in self.waiters)])
-                self._slow_until = max(self._slow_until, now + min(age, longest) / SHARE)
+        self._touched = self.answered_at = now
+        if self.failing_since is not None and self.given_up:
+            self.outage, self.given_up = Back(now - self.failing_since, self.given_up), 0
+        self.down_since = self.failing_since = None
         if not self.waiters:
-            self._gap = None
             return True
-        self._gap = self._base
-        worth = 1.0 if not timeout else (1 - min(1.0, max(0.0, latency / timeout))) ** 2
-        self._credit = min(MOST_CREDIT, self._credit + worth * (SHARE if now < self._slow_until else FULL_CREDIT))
+        worth = 1.0 if not timeout else (1 - min(1.0, max(0.0, latency / timeout))) ** 5
+        self._credit = min(MOST_CREDIT, self._credit + worth * MOST_CREDIT)
         self._release_waiters(now, 2 * latency)
         self._wake_next()
         return False
 
-    def gave_up(self, *, is_outage: bool) -> int:
-        """Count an operation that gave up, and return its number in the outage that is known; 0: none is."""
-        if self.down_since is not None and (is_outage or self.given_up):
+    def gave_up(self, began: float, *, is_outage: bool) -> int:
+        """Count an operation that gave up, and return its number in the outage that is known; 0: none is.
+
+        It is known from the first on that waited in vain, or since whose beginning nobody was answered.
+        """
+        if self.down_since is not None and (is_outage or self.given_up or self.answered_at < began):
             self.given_up += 1
         return self.given_up
 
@@ -426,11 +425,8 @@ class Line:
             self._release_waiter(waiter, now, waiter.progress, "what was known of the service was forgotten")
 
     def _ask(self, waiter: Waiter, now: float) -> Go:
-        assert self._gap is not None
-        # New processes do not know how often they ask, and there may be a thousand of them.
-        self._gap = min(2 * self._gap, max(LONGEST_GAP, self._base)) if self.successes else 3 * self._gap
-        progress = waiter.progress._replace(probes=waiter.progress.probes + 1)
-        go = self._release_waiter(waiter, now, progress, "nobody had asked for a while")
+        asking = waiter.progress._replace(probes=waiter.progress.probes + 1)
+        go = self._release_waiter(waiter, now, asking, "nobody had asked for a while")
         self._wake_next()
         return go
 
@@ -457,23 +453,26 @@ class Line:
 
     def _due(self) -> float:
         """Return the moment at which the next in line asks, if no attempt is sent until then."""
-        assert self._gap is not None
-        return self._last + self._gap
+        usual, patience = self.usual(self._last), self.waiters[0].bounds.patience
+        # A client with few requests need not ask so often; of many that wait, each adds its part of a question.
+        rarely = min(max(usual, min(3 * usual, 0.9 * patience)), SHARED * patience / len(self.waiters))
+        return self._last + max(LEAST_GAP, rarely, min(LONGEST_GAP, LATER * self._age(self._last)))
 
     def _due_for(self, waiter: Waiter) -> float:
-        """Return the moment at which the next in line asks: sooner if that would be too late for one that is alone."""
-        due = self._due()
-        # Among others it is told by their success, and a client with few operations has made its last retry late. If
-        # each of them asked at its end, too, a service that serves a thousand such clients would feel it.
-        is_told = len(self.waiters) > 1 or self._last > waiter.joined
-        has_made_its_own = waiter.progress.spent >= waiter.bounds.retries
-        if is_told or (has_made_its_own and waiter.bounds.patience < self.usual(waiter.joined)):
-            return due
-        last = waiter.bounds.asks_last_at(waiter.progress.began, self.down_since)
-        return last if self._last + LEAST_GAP <= last < due else due
+        """Return the moment at which the next in line asks: sooner if that would be too late for itself."""
+        due, last = self._due(), waiter.bounds.asks_last_at(waiter.progress.began, self.down_since)
+        # Others tell that the service is back, unless what was sent last waits itself, having retried or asked in vain.
+        in_vain = [each.joined for each in self.waiters if each.progress.spent or each.progress.probes]
+        is_told = self._last > max([waiter.joined, *in_vain])
+        was_late = waiter.progress.spent >= waiter.bounds.retries and waiter.bounds.patience < self.usual(waiter.joined)
+        return due if is_told or was_late or self._last >= last else min(due, last)
+
+    def _age(self, now: float) -> float:
+        """Return the age of the outage."""
+        return 0.0 if self.down_since is None else max(0.0, now - self.down_since)
 
     def _begin_anew(self, now: float) -> None:
         self._born = self._touched = now
         self._firsts = 0
-        self.down_since = self.failing_since = self._gap = None
+        self.down_since = self.failing_since = None
         self.given_up = 0

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..checks import check_amount
 from ..clock import Wait
 from ..forksafe import renew_lock_after_fork
-from .line import CAPACITY, MOST, WAITERS, Back, Bounds, Failure, Line, Progress, Waiter
+from .line import ATTEMPTS, UNLIMITED, Back, Bounds, Failure, Line, Progress, Waiter
 from .quota import Go, Payment, Quota, Refused, TokenBucketSnapshot
 
 if TYPE_CHECKING:
@@ -24,12 +24,23 @@ if TYPE_CHECKING:
     from ..classifiers.actions import RetryReason
     from .attempt import AttemptFailed
 
+CAPACITY = ATTEMPTS - 1.0
+"""The two retries of one operation: the least that rides out one failure in ten."""
+MOST = 36.0
+"""The capacity of the AWS SDKs, 500 tokens at 14 a retry: no client may do more harm than with theirs."""
+WAITERS = 1000
+"""The most operations that wait on one scope, by default."""
 MEMORY = 0.95
 """The factor by which a first-try success shrinks the capacity that retries earned: it lasts for some twenty."""
 FIRST_TRY = Bounds(patience=0.0)
 """The bounds of a first-try success: it waited for nobody, so the recovery lasts no longer for its patience."""
 NAME_PATIENCE = 2.0
 """Seconds after which a name that never resolved is given up: it is misspelt."""
+
+
+def capacity_of(bounds: Bounds) -> float:
+    """Return the tokens with which a scope begins: all retries of one operation can be paid for."""
+    return MOST if bounds.max_attempts == UNLIMITED else float(bounds.retries)
 
 
 class PayoffTokenBucket:
@@ -239,9 +250,9 @@ class PayoffQuota(Quota):
         if progress.acquired:
             self.bucket.release(progress.acquired)
 
-    def gave_up(self, *, is_outage: bool) -> int:
+    def gave_up(self, began: float, *, is_outage: bool) -> int:
         with self.lock:
-            return self._line.gave_up(is_outage=is_outage)
+            return self._line.gave_up(began, is_outage=is_outage)
 
     @property
     def is_waited_on(self) -> bool:

@@ -16,16 +16,13 @@ from ..classifiers.protocol import Only, RetryClassifier, in_order, sees_success
 from ..config.retry_options import OperationOptions
 from .backoff import ExponentialRetryBackoffStrategy, RetryBackoffStrategy
 from .line import Bounds
+from .polling import OWN_RULE
 from .port import Feature, overrides
-from .server_hints import AMZ_HEADER, Hint, delay_for, is_too_long, read_hint
+from .server_hints import HINTS, Hint, delay_for, is_too_long, read_hint
 
 if TYPE_CHECKING:
     from ..config.retry_config import RetryConfig
     from .backoff import Backoff
-
-
-OWN_RULE = "classifier"
-"""The source of a wait for which the program itself asks, by a classifier."""
 
 
 LEAST_TIME = 0.002
@@ -153,7 +150,7 @@ class Policy:
     def _hints(self, reason: RetryReason, outcome: Outcome) -> list[Hint]:
         """Return the classifier's floor for the delay, and what the response asks for."""
         hints, heeds = [], self.heeds_hints
-        if reason.retry_after is not None and (heeds or reason.retry_after_source != AMZ_HEADER):
+        if reason.retry_after is not None and (heeds or reason.retry_after_source not in HINTS):
             hints.append(Hint(reason.retry_after, reason.retry_after_source or OWN_RULE))
         said = self._said(reason, outcome) if heeds else None
         return hints if said is None else [*hints, said]

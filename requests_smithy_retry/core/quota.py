@@ -116,9 +116,10 @@ class Quota:
     def unsent(self, progress: Progress) -> None:
         """Give back the price of a retry that was not made."""
 
-    def gave_up(self, *, is_outage: bool) -> int:
+    def gave_up(self, began: float, *, is_outage: bool) -> int:
         """Count an operation that gave up, and return its number in the outage that is known; 0: none is.
 
+        :param began: when its first attempt began.
         :param is_outage: it waited for the service in vain, so an outage is known from now on.
         """
         return 0

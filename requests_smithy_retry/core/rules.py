@@ -13,6 +13,7 @@ from .quota import Refused
 from .server_hints import Hint, until_text
 
 NOT_FOUND = 404
+SERVER_ERROR = 500
 
 
 def asks_again(outcome: Outcome, reason: RetryReason, *, is_translated: bool) -> bool:
@@ -30,6 +31,12 @@ def asks_again(outcome: Outcome, reason: RetryReason, *, is_translated: bool) ->
     if reason.kind is ErrorKind.SERVER:
         return False
     return outcome.is_success or (is_translated and outcome.status == NOT_FOUND)
+
+
+def is_answer(outcome: Outcome, reason: RetryReason) -> bool:
+    """Return True for a 500, or a response below 400 that is none: the request may be at fault, and not the service."""
+    is_bad = outcome.is_success or (outcome.error is None and outcome.status == SERVER_ERROR)
+    return is_bad and reason.kind is not ErrorKind.THROTTLING
 
 
 def is_free(outcome: Outcome, reason: RetryReason, *, polls: bool, counts_attempts: bool) -> bool:

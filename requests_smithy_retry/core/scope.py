@@ -11,7 +11,7 @@ from ..forksafe import forgets_with_all, renew_lock_after_fork
 from ..urls import scope_name, without_secrets
 from .health import Health
 from .line import Bounds
-from .payoff import PayoffQuota, PayoffTokenBucket
+from .payoff import PayoffQuota, PayoffTokenBucket, capacity_of
 from .quota import NO_QUOTA, Quota
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def quotas_of(config: RetryConfig, clock: Clock) -> MakeQuota:
     if quota is None:
         return no_quota
     if quota == "payoff":
-        capacity = Bounds(config.most_attempts).capacity
+        capacity = capacity_of(Bounds(config.most_attempts))
         return lambda name, now: PayoffQuota(PayoffTokenBucket(capacity), now)
     if isinstance(quota, PayoffTokenBucket):
         return lambda name, now: line_before(quota, now)

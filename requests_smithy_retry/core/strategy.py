@@ -24,9 +24,11 @@ from .attempt import AttemptFailed
 from .health import shows_failure
 from .line import UNLIMITED, Bounds, Failure, Progress
 from .policy import Delay, Policy, TooLong, is_seconds, leaves_time
+from .polling import named_wait, no_poll
 from .quota import NO_QUOTA, Payment, Refused, RetryQuota, TokenBucketSnapshot
-from .rules import asks_again, is_free, is_last, refusal, too_late, too_long
+from .rules import asks_again, is_answer, is_free, is_last, refusal, too_late, too_long
 from .scope import Scope, Scopes, quotas_of
+from .server_hints import Hint
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -115,7 +117,7 @@ class StandardRetryToken:
     @property
     def retry_count(self) -> int:
         """Attempts so far without the first."""
-        return self.progress.retries
+        return self.progress.retries + self.progress.polls
 
     @property
     def acquired(self) -> float:
@@ -311,7 +313,10 @@ class StandardRetryStrategy:
             token.scope.health.saw(failed.outcome.ended, fails=fails)
         bounds = self.policy.bounds(failed.options, failed.deadline)
         try:
-            progress, costs = self._counted(token, failed, reason, bounds)
+            progress, costs, named = self._counted(token, failed, reason, bounds)
+            if named is not None:
+                self._check_poll(failed, progress, bounds, named)
+                return self._token(token, progress, named.seconds, named.source, failed.verdict)
             delay = self._delay(failed, reason, progress)
             progress = progress._replace(backoff=delay.backoff)
             if not costs:
@@ -335,8 +340,9 @@ class StandardRetryStrategy:
 
     def _counted(
         self, token: StandardRetryToken, failed: AttemptFailed, reason: RetryReason, bounds: Bounds
-    ) -> tuple[Progress, bool]:
-        """Count an attempt, and return its operation's progress, and whether the retry has a price.
+    ) -> tuple[Progress, bool, Hint | None]:
+        """Count an attempt, and return its operation's progress, whether the retry has a price, and the wait that was
+        named for it, if it is a poll.
 
         :raises RetryError: if no attempts are left.
         """
@@ -345,27 +351,30 @@ class StandardRetryStrategy:
             # It brought a body further, so the service is up: what it spent comes back, and it counts as a first one.
             quota.succeeded(progress, bounds, outcome.ended)
             progress = Progress(progress.began, free=outcome.attempt - 1)
-        retry, failures, exceeded = progress.retries + 1, progress.failures, None
+        failures, exceeded = progress.failures, None
         polls = asks_again(outcome, reason, is_translated=self.policy.counts is not None)
         free = is_free(outcome, reason, polls=polls, counts_attempts=quota.counts_attempts)
+        named = named_wait(reason, heeds_hints=self.policy.heeds_hints) if free else None
+        retry = progress.retries + (named is None)
         if self.policy.counts is not None:
             failures, exceeded = self.policy.counts(failures, outcome)
-        sent = max(retry, outcome.attempt - progress.free)
-        if is_last(bounds, sent=sent, retry=retry, free=free, counts_attempts=quota.counts_attempts):
+        sent = max(progress.retries + progress.polls + 1, outcome.attempt - progress.free)
+        if is_last(bounds, sent=sent, retry=0 if named else retry, free=free, counts_attempts=quota.counts_attempts):
             exceeded = StopReason.MAX_ATTEMPTS.value
         if exceeded is not None:
             raise RetryError(exceeded, stop_reason=StopReason.MAX_ATTEMPTS)
         if outcome.has_progressed:
-            return progress, False
+            return progress, False, None
         progress = quota.polled(progress) if polls else progress
-        return progress._replace(retries=retry, failures=failures), not free
+        polled = progress.polls + (named is not None)
+        return progress._replace(retries=retry, polls=polled, failures=failures), not free, named
 
     def _delay(self, failed: AttemptFailed, reason: RetryReason, progress: Progress) -> Delay:
         """Return the wait before a retry.
 
         :raises RetryError: if a server asks for a longer one than is made, or if it would not end in time.
         """
-        outcome, retry = failed.outcome, max(1, progress.retries)
+        outcome, retry = failed.outcome, max(1, progress.retries - progress.probes)
         delay = self.policy.delay(reason, outcome, failed.options, retry, progress.backoff)
         if isinstance(delay, TooLong):
             raise too_long(delay.hint, delay.why, outcome.wall)
@@ -375,6 +384,18 @@ class StandardRetryStrategy:
         if not leaves_time(outcome.ended + delay.seconds, failed.deadline):
             raise too_late(delay.seconds, delay.source)
         return delay
+
+    def _check_poll(self, failed: AttemptFailed, progress: Progress, bounds: Bounds, wait: Hint) -> None:
+        """Check that the wait before a poll is made.
+
+        :raises RetryError: if it is longer than one that is made, or if it would not end in time.
+        """
+        outcome = failed.outcome
+        why = no_poll(wait.seconds, bounds, progress.began, outcome.ended, self.config.max_retry_after)
+        if why is not None:
+            raise too_long(wait, why, outcome.wall)
+        if not leaves_time(outcome.ended + wait.seconds, failed.deadline):
+            raise too_late(wait.seconds, wait.source)
 
     def _refused(
         self,
@@ -481,6 +502,7 @@ def failure_of(failed: AttemptFailed, reason: RetryReason, delay: Delay) -> Fail
         throttled=throttled,
         unresolved=outcome.error is not None and is_unresolved(outcome.error),
         is_cut=outcome.resend is not None and outcome.resend.is_cut,
+        is_answer=is_answer(outcome, reason),
         reason=reason,
         verdict=failed.verdict,
         uncounted=asked_for if throttled and delay.longest == inf else 0.0,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import requests.exceptions
 from requests import PreparedRequest, Request, Response
 
-from ..clock import Clock, wait_on
+from ..clock import Clock, Place, Wait, wait_in, wait_on
 from ..errors import StopReason
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ class CallClock:
     """Is waited for, in a phrase."""
     waited = 0.0
     """Seconds since the last attempt, of whatever wait."""
+    goes: float | None = None
+    """When a wait in a place is likely to be over; None: when it ends."""
     _is_untold = False
 
     def __init__(self, call: Call, clock: Clock) -> None:
@@ -134,13 +136,45 @@ class CallClock:
             return
         began = self.now()
         self._call.let_go_to_wait()
-        part = self.check(seconds, self.what)
+        ahead = seconds if self.goes is None else max(0.0, self.goes - began)
+        part = min(seconds, max(LOOK_EVERY, self.check(ahead, self.what)))
         if self._is_untold:
             condition.release()  # listeners may take their time
             try:
-                self._tell(seconds)
+                self._tell(ahead)
             finally:
                 condition.acquire()
             return
         wait_on(self._clock, condition, part)
         self.waited += self.now() - began
+
+    def wait_in(self, place: Place, what: str) -> Any:
+        """Wait in a place and return its answer; the call ends if it would go on too late.
+
+        :param what: is waited for, in a phrase.
+        """
+        self.what = what
+        try:
+            return wait_in(_Told(place, self), self)
+        finally:
+            self.goes = None
+
+
+class _Told(NamedTuple):
+    """A place; the clock of its call is told when it is likely to go on."""
+
+    place: Place
+    clock: CallClock
+
+    @property
+    def changed(self) -> threading.Condition:
+        return self.place.changed
+
+    def look(self, now: float) -> Any:
+        seen = self.place.look(now)
+        if isinstance(seen, Wait):
+            self.clock.goes = seen.goes
+        return seen
+
+    def leave(self, now: float) -> None:
+        self.place.leave(now)

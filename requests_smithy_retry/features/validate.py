@@ -7,17 +7,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..checks import BadValue, is_finite, safe_repr
-from ..classifiers.actions import NO_ACTION, ErrorKind, RetryAction
+from ..classifiers.actions import NO_ACTION, ErrorKind, RetryAction, RetryReason
 from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import RetryClassifier, RetryClassifierPriority
 from ..config.retry_options import current_options
 from ..core.port import Feature
+from ..core.server_hints import read_hint
 
 if TYPE_CHECKING:
     from requests import Response
 
     from ..clock import Clock
     from ..config.retry_config import RetryConfig
+
+ACCEPTED = 202
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,10 @@ class Validate(Feature):
         return (self,)
 
     def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
-        """Ask the function about a 2xx: False counts as a failure of the server; seconds say that it is not ready."""
+        """Ask the function about a 2xx: seconds say that it is not ready, and so does False of a 202 with a hint.
+
+        False of anything else counts as a failure of the server.
+        """
         innermost: object = current_options.get().validate
         response = outcome.response
         is_overruled = innermost is not None and innermost is not self
@@ -43,7 +49,10 @@ class Validate(Feature):
         if found is True:
             return NO_ACTION
         if found is False:
-            return RetryAction.server_error()
+            hint = read_hint(response.headers, wall=outcome.wall) if response.status_code == ACCEPTED else None
+            if hint is None:
+                return RetryAction.server_error()
+            return RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, hint.seconds, hint.source))
         if is_finite(found) and found >= 0:
             return RetryAction.retryable_error_with_explicit_delay(ErrorKind.TRANSIENT, found)
         raise TypeError(f"validate: True, False or seconds (0 or more) is allowed, not {safe_repr(found)}")

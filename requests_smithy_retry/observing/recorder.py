@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from logging import DEBUG, INFO
+from math import inf
 from typing import TYPE_CHECKING, cast
 
 from requests import PreparedRequest
@@ -182,7 +183,8 @@ class Recorder:
         history = RetryHistory(self.scope, attempts, reason, why, most, deleted_by, waited, retry_after)
         number = 0
         if history.gave_up:
-            number = gave_up(is_outage=bool(waited) or reason in OUTAGES)
+            began = attempts[0].started if attempts else inf
+            number = gave_up(began, is_outage=bool(waited) or reason in OUTAGES)
         if history.gave_up or deleted_by is not None:
             log_end(self.request, history, number)
         if self.observed is not None:

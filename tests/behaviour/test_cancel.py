@@ -35,14 +35,14 @@ def test_a_set_event_ends_a_wait_of_any_kind(
     make: Callable[..., ScriptedAdapter], seconds: float, attempts: int
 ) -> None:
     """Within a twentieth of a second, with the history."""
-    clock = Stopping(0.5)
+    clock = Stopping(0.4)
     adapter = make(clock=clock)
     with retry_options(cancel=clock.event, long_poll=True), pytest.raises(RetryCancelled) as caught:
         send(adapter)
     history = retry_history(caught.value)
     assert history is not None
     assert (StopReason.CANCELLED, attempts) == (history.stop_reason, len(history.attempts))
-    assert 0.5 <= clock.now() <= 0.56 < seconds
+    assert 0.4 <= clock.now() <= 0.46 < seconds
 
 
 def test_an_event_that_is_set_before_ends_every_retry() -> None:

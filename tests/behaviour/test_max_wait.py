@@ -27,6 +27,7 @@ from requests_smithy_retry.testing import Reply as ServerReply
 from tests import support
 from tests.behaviour.test_listeners import Log
 from tests.support import Reply, ScriptedAdapter, reset_error, send
+from tests.turns import TurnClock
 
 LATER = StopReason.WAIT_TOO_LONG
 BUSY = Reply(429, {"Retry-After": "30"})
@@ -61,7 +62,7 @@ KINDS: dict[str, tuple[Callable[..., ScriptedAdapter], float, int]] = {
     "hint": (HINTED, 30.0, 1),
     "backoff": (BACKED_OFF, 10.0, 1),
     "announced limit": (announced, 25.0, 0),
-    "service that is down": (partial(testing.scripted, *[503] * 9, backoff=0, patience=60), 1.0, 3),
+    "service that is down": (partial(testing.scripted, *[503] * 9, backoff=0, patience=60), 0.5, 3),
     "permit": (partial(support.scripted, 429, 200, mode="adaptive", backoff=0), 2.0, 1),
     "tokens": (emptied, 14.0, 1),
     "long poll": (partial(support.scripted, 503, quota=0, **LONG), 10.0, 1),
@@ -232,4 +233,33 @@ def test_who_is_not_the_next_in_line_of_a_service_that_is_down_leaves_at_once() 
     with FaultServer([ServerReply(503)] * 99) as server, made as session, ThreadPoolExecutor(8) as pool:
         errors = [call.exception(60) for call in [pool.submit(session.get, server.url) for _ in range(8)]]
     assert [RetryLater] * 8 == [type(error) for error in errors]
-    assert all(0.2 < error.seconds <= 60 for error in errors)  # type: ignore[union-attr]
+    assert all(0.2 < error.seconds < 2 for error in errors)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("threads", [2, 8])
+def test_who_is_not_the_next_in_line_is_told_when_it_would_have_gone(threads: int) -> None:
+    """Not when it would have given up: a task is put back for seconds, however great the patience."""
+    clock, seconds = TurnClock(), []
+    adapter = testing.scripted(*[200] * 5, *[503] * 99, clock=clock, max_wait=0.3, patience=86_400)
+
+    def call() -> None:
+        with pytest.raises(RetryLater) as caught:
+            send(adapter)
+        seconds.append(caught.value.seconds)
+
+    for _ in range(5):
+        send(adapter)
+    clock.run([call] * threads)
+    assert threads == len(seconds)
+    assert max(seconds) <= 1
+
+
+@pytest.mark.parametrize("threads", [2, 8])
+def test_who_is_not_the_first_before_a_limit_waits_as_the_first_does(threads: int) -> None:
+    """All of them go when the limit begins anew, which is within ``max_wait``."""
+    clock, sent = TurnClock(), []
+    used_up = Reply(200, {"RateLimit-Limit": "60", "RateLimit-Remaining": "0", "RateLimit-Reset": "3"})
+    adapter = support.scripted(used_up, *[200] * threads, clock=clock, max_wait=3.5, jitter="none")
+    send(adapter)
+    clock.run([lambda: sent.append(send(adapter).status_code)] * threads)
+    assert [200] * threads == sent

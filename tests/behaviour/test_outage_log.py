@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from requests_smithy_retry.testing import FakeClock, scripted
-from tests.support import URL, send
+from tests.support import URL, before_each_sleep, send
 
 LOGGER = "requests_smithy_retry"
 SERVICE = "https://api.example.com"
 DOWN = (
-    f"{SERVICE} is down: GET {SERVICE}:443/things/0: gave up after attempt 5: waited 4.85 s: {SERVICE} has been "
+    f"{SERVICE} is down: GET {SERVICE}:443/things/0: gave up after attempt 6: waited 4.85 s: {SERVICE} has been "
     "failing for longer than patience allows (5 s); last answer: 503. Until it is back, operations that give up are "
     "logged at INFO"
 )
@@ -99,12 +99,36 @@ def test_a_single_operation_that_gave_up_is_one_warning(caplog: pytest.LogCaptur
     assert 3 == len([line for line in lines(caplog, logging.INFO) if "in which 1 operation gave up" in line])
 
 
-def test_an_operation_that_may_not_wait_says_nothing_of_an_outage(caplog: pytest.LogCaptureFixture) -> None:
-    """Without waiting nobody knows of an outage: each operation that gives up is a warning."""
-    calls(until(600, patience=0), 3)
-    calls(until(600, quota=500), 3)
-    calls(until(600, quota=None), 3)
-    assert 9 == len(lines(caplog, logging.WARNING))
+@pytest.mark.parametrize("options", [{"patience": 0}, {"max_attempts": 3}, {"patience": 0, "max_attempts": 2}])
+def test_an_outage_is_two_warnings_where_nobody_waits_as_well(
+    options: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The first operation that nobody was answered since the beginning of tells of it."""
+    adapter = until(60, **options)
+    calls(adapter, 4)
+    adapter.clock.advance(60)
+    calls(adapter, 2)
+    down, back = lines(caplog, logging.WARNING)
+    assert down.startswith(f"{SERVICE} is down: GET {SERVICE}:443/things/0: gave up after attempt ")
+    assert back.startswith(f"{SERVICE} is back after 6")
+    assert back.endswith(" s, in which 4 operations gave up")
+
+
+def test_one_that_gave_up_while_others_were_answered_says_nothing_of_an_outage(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Its path may be broken, and the service is not down."""
+    adapter = until(60, patience=0)
+    before_each_sleep(adapter.clock, lambda _: send(adapter, url=f"{SERVICE}/other"))
+    calls(adapter, 1)
+    assert ["GET"] == [line[:3] for line in lines(caplog, logging.WARNING)]
+
+
+@pytest.mark.parametrize("options", [{"quota": 500}, {"quota": None}])
+def test_without_a_line_nobody_knows_of_an_outage(options: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
+    """Each operation that gives up is a warning."""
+    calls(until(600, **options), 3)
+    assert 3 == len(lines(caplog, logging.WARNING))
     assert [] == [line for line in lines(caplog, logging.WARNING) if "is down" in line]
 
 

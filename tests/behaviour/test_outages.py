@@ -25,7 +25,8 @@ from requests_smithy_retry import (
 )
 from requests_smithy_retry.testing import FakeClock, FaultServer, Reply, ScriptedReply, scripted
 from tests.faults import CutBody, coded_reply
-from tests.support import before_each_sleep, send, session_with
+from tests.support import URL, before_each_sleep, send, session_with
+from tests.turns import TurnClock
 
 HOUR = 3600.0
 SCOPE = "https://api.example.com:443"
@@ -91,16 +92,25 @@ def test_patience_always_holds_and_a_deadline_only_bounds(
     assert (reason is StopReason.DEADLINE) == ("was failing until the deadline" in history.explain())
 
 
+def test_questions_do_not_grow_the_backoff() -> None:
+    """Else a call whose session asked often would have no time for its next wait, long before its deadline."""
+    adapter, of = service((1.0, 25.0), patience=60, operation_timeout=30)
+    for _ in range(100):
+        send(adapter)
+        of.clock.advance(0.01)
+    assert (200, True) == (send(adapter).status_code, of.clock.now() > 25.0)
+
+
 @pytest.mark.parametrize("kind", ["option", "block"])
 @pytest.mark.parametrize(
     ("seconds", "asked"),
     [
-        (2, [0, 1.15, 1.8]),
-        (4.5, [0, 1.15, 4.05]),
-        (5, [0, 1.15, 4.15]),  # the fourth question would follow the third too soon
-        (8, [0, 1.15, 4.15, 7.2]),
-        (11, [0, 1.15, 4.15, 10]),
-        (30, [0, 1.15, 4.15, 13.15, 29]),
+        (2, [0, 0.65, 1.96]),
+        (4.5, [0, 0.65, 2.6, 4.41]),
+        (5, [0, 0.65, 2.6, 4.9]),
+        (8, [0, 0.65, 2.6, 7.84]),
+        (11, [0, 0.65, 2.6, 10.4, 10.78]),
+        (30, [0, 0.65, 2.6, 10.4, 29.4]),
     ],
 )
 def test_a_lone_caller_asks_once_more_before_its_patience_is_over(
@@ -162,7 +172,7 @@ def test_a_post_waits_while_connections_are_refused() -> None:
         with pytest.raises(requests.ConnectionError) as caught:
             send(adapter, "POST", f"http://127.0.0.1:{taken.getsockname()[1]}/", data=b"once")
     history = retry_history(caught.value)
-    assert (StopReason.PATIENCE, 5) == (history.stop_reason, len(history.attempts))
+    assert (StopReason.PATIENCE, 6) == (history.stop_reason, len(history.attempts))
 
 
 def test_a_client_with_hardly_any_calls_makes_its_last_retry_late() -> None:
@@ -175,7 +185,7 @@ def test_a_client_with_hardly_any_calls_makes_its_last_retry_late() -> None:
     assert [(0.0, "backoff"), (0.05, "backoff"), (3.0, "patience")] == delays
 
 
-@pytest.mark.parametrize(("status", "asked"), [(503, [0, 3, 6, 9, 12, 15, 19]), (429, [0, 3, 6, 10, 18])])
+@pytest.mark.parametrize(("status", "asked"), [(503, [0, 3, 6, 9, 12, 15, 18.75]), (429, [0, 3, 6, 10, 14, 18])])
 def test_nobody_asks_a_service_before_it_said(status: int, asked: list[float]) -> None:
     """Its hint holds for who waits for it as well, who would ask much sooner by itself."""
     adapter = scripted(*[200] * 100, *[ScriptedReply(status, {"Retry-After": "3"})] * 9, jitter="none", patience=20)
@@ -350,6 +360,68 @@ def test_ten_clients_ride_out_a_restart() -> None:
             is_over.set()
             assert [{200}] * 10 == list(clients)
     assert min(len(server.requests), len(again.requests)) >= 10
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8, 30])
+@pytest.mark.parametrize("pause", [0.1, 5.0, 60.0, None])
+@pytest.mark.parametrize("status", [503, 500])
+def test_threads_that_each_send_one_request_ride_out_a_restart(threads: int, pause: Any, status: int) -> None:
+    """Whether their session has just sent many, one a minute, or none: who asks lets two go, and each of them two."""
+    start = 5.0 if pause is None else 20 * pause + 5.0
+    clock = TurnClock()
+    of = Service(clock, (start, start + 3.0), status=status)  # type: ignore[arg-type]
+    adapter, statuses = scripted(*[of] * 1000, clock=clock), []
+    for _ in range(0 if pause is None else 20):
+        send(adapter)
+        clock.advance(pause)
+    clock.advance(5.0)
+    clock.run([lambda: statuses.append(send(adapter).status_code)] * threads)
+    assert [200] * threads == statuses
+    assert clock.now() < start + 5.0
+
+
+@pytest.mark.parametrize("poisoned", [1, 2, 8])
+@pytest.mark.parametrize("options", [{"patience": 120}, {}])
+def test_a_request_that_always_gets_a_500_is_no_outage(
+    poisoned: int, options: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """It makes its three attempts, also where it comes last, and nobody is told that the host is down."""
+    adapter = scripted(*[lambda request: 500 if "bad" in request.url else 200] * 1000, clock=TurnClock(), **options)
+    for _ in range(60):
+        send(adapter)
+    histories: list[Any] = []
+    paths = [f"{URL}/bad/{number}" for number in range(poisoned)]
+    adapter.clock.run([lambda path=path: histories.append(retry_history(send(adapter, url=path))) for path in paths])
+    assert [(3, StopReason.MAX_ATTEMPTS)] * poisoned == [(len(each.attempts), each.stop_reason) for each in histories]
+    assert adapter.clock.now() < 10.0
+    assert [] == [record for record in caplog.records if "is down" in record.getMessage()]
+    (bucket,) = adapter.strategy.snapshot().buckets.values()
+    assert bucket.down_for is None
+
+
+def test_a_service_that_answers_nothing_but_500_for_three_seconds_is_down() -> None:
+    """From then on calls wait for it, as for any outage; before, each makes three attempts."""
+    adapter, of = service((1.0, 11.0), status=500, patience=30)
+    send(adapter)
+    of.clock.advance(1.0)
+    seen = []
+    while of.clock.now() < 12.0:
+        history = retry_history(send(adapter))
+        seen.append(history.stop_reason)
+        of.clock.advance(0.5)
+    assert StopReason.MAX_ATTEMPTS is seen[0]
+    assert {StopReason.MAX_ATTEMPTS, StopReason.SUCCESS} == set(seen)
+    assert 1 <= seen.index(StopReason.SUCCESS) <= 4
+
+
+def test_a_200_that_is_always_found_wanting_is_no_outage() -> None:
+    """A `validate` that says False is a failure like a 500."""
+    wanted = lambda response: "bad" not in response.url  # noqa: E731
+    adapter = scripted(*[200] * 9, patience=120, validate=wanted)
+    send(adapter)
+    history = retry_history(send(adapter, url=f"{URL}/bad"))
+    assert (3, StopReason.MAX_ATTEMPTS) == (len(history.attempts), history.stop_reason)
+    assert adapter.clock.now() < 1.0
 
 
 LOCKED = classifier(

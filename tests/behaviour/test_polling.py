@@ -9,7 +9,16 @@ import requests
 from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
-from requests_smithy_retry import ErrorKind, Outcome, RetryAction, RetryReason, TokenBucket, classifier, retry_history
+from requests_smithy_retry import (
+    ErrorKind,
+    Outcome,
+    RetryAction,
+    RetryReason,
+    StopReason,
+    TokenBucket,
+    classifier,
+    retry_history,
+)
 from requests_smithy_retry.testing import FaultServer
 from requests_smithy_retry.testing import Reply as FaultReply
 from tests.support import Reply, before_each_sleep, scripted, send
@@ -17,14 +26,97 @@ from tests.support import Reply, before_each_sleep, scripted, send
 PENDING = Reply(202)
 
 
-def pending(kind: ErrorKind = ErrorKind.TRANSIENT) -> Any:
+def pending(kind: ErrorKind = ErrorKind.TRANSIENT, seconds: float = 2.0) -> Any:
     """A classifier that polls while the answer is 202."""
 
     @classifier(sees_successes=True)
     def poll(outcome: Outcome) -> RetryAction | None:
-        return RetryAction.retry_indicated(RetryReason(kind, 2.0)) if outcome.status == 202 else None
+        return RetryAction.retry_indicated(RetryReason(kind, seconds)) if outcome.status == 202 else None
 
     return poll
+
+
+@classifier
+def locked(outcome: Outcome) -> RetryAction | None:
+    """A refusal of this one request, which may be asked again every second."""
+    kind = ErrorKind.CLIENT
+    return RetryAction.retryable_error_with_explicit_delay(kind, 1.0) if outcome.status == 409 else None
+
+
+def soon(response: requests.Response) -> bool | float:
+    return response.status_code == 200 or 1.0
+
+
+def done(response: requests.Response) -> bool:
+    return response.status_code == 200
+
+
+ACCEPTED = Reply(202, {"Retry-After": "1"})
+WAYS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "validate names seconds": (PENDING, {"validate": soon}),
+    "a classifier names seconds": (PENDING, {"classifiers": [pending(seconds=1.0)]}),
+    "a classifier names seconds for a 409": (409, {"classifiers": [locked]}),
+    "a 202 names seconds, and validate says False": (ACCEPTED, {"validate": done}),
+}
+every_way = pytest.mark.parametrize(("reply", "options"), WAYS.values(), ids=WAYS)
+
+
+@every_way
+@pytest.mark.parametrize(
+    ("more", "polls"),
+    [({"operation_timeout": 300}, 100), ({"max_attempts": 200}, 150), ({}, 100), ({"patience": 2}, 9)],
+)
+def test_who_names_the_seconds_is_asked_so_many_seconds_later_however_often(
+    reply: Any, options: dict[str, Any], more: dict[str, Any], polls: int
+) -> None:
+    """No backoff comes between, no attempt is counted, nothing is paid, nobody's patience ends it."""
+    adapter = scripted(*[reply] * polls, 200, quota="payoff", **options, **more)
+    history = retry_history(send(adapter))
+    assert (StopReason.SUCCESS, polls + 1) == (history.stop_reason, len(adapter.sent))
+    assert [1.0] * polls == adapter.clock.sleeps
+    assert {None} == {attempt.quota_before for attempt in history.attempts}
+
+
+@every_way
+@pytest.mark.parametrize(
+    ("more", "polls", "reason"),
+    [
+        ({"max_attempts": 4}, 4, StopReason.MAX_ATTEMPTS),
+        ({"operation_timeout": 4.5}, 5, StopReason.DEADLINE),
+        ({"max_retry_after": 0.5}, 1, StopReason.HINT_TOO_LONG),
+        ({"max_retry_after": 9}, 10, StopReason.HINT_TOO_LONG),
+        ({}, 121, StopReason.HINT_TOO_LONG),
+    ],
+)
+def test_polls_are_bounded(
+    reply: Any, options: dict[str, Any], more: dict[str, Any], polls: int, reason: StopReason
+) -> None:
+    """By a given number, by a deadline, or else by ``max_retry_after`` after the call began."""
+    adapter = scripted(*[reply] * polls, quota="payoff", **options, **more)
+    history = retry_history(send(adapter))
+    assert (reason, polls, 1.0) == (history.stop_reason, len(adapter.sent), history.retry_after)
+
+
+def test_a_failure_between_polls_is_the_first() -> None:
+    """It has its own attempts and the shortest backoff, however many polls came before."""
+    adapter = scripted(*[PENDING] * 30, 503, 503, 200, quota="payoff", jitter="none", validate=soon)
+    assert 200 == send(adapter).status_code
+    assert [*[1.0] * 30, 0.05, 0.1] == pytest.approx(adapter.clock.sleeps)
+
+
+@pytest.mark.parametrize("reply", [PENDING, Reply(202, {"Retry-After": "soon"}), Reply(201, {"Retry-After": "1"})])
+def test_false_without_seconds_is_a_failure(reply: Any) -> None:
+    """Only a 202 says with a hint that its work goes on."""
+    adapter = scripted(*[reply] * 3, validate=done)
+    history = retry_history(send(adapter))
+    assert (StopReason.MAX_ATTEMPTS, 3) == (history.stop_reason, len(history.attempts))
+
+
+def test_a_hint_that_is_not_heeded_names_no_seconds() -> None:
+    """A translated ``Retry`` may say so."""
+    retry = Retry(2, backoff_factor=0, respect_retry_after_header=False)
+    adapter = scripted(*[ACCEPTED] * 3, max_retries=retry, validate=done)
+    assert (202, True) == (send(adapter).status_code, adapter.clock.now() < 1.0)
 
 
 def left(adapter: Any) -> list[float]:

@@ -13,7 +13,7 @@ from requests_smithy_retry.testing import FakeClock, scripted
 from tests.support import Reply, before_each_sleep, send
 
 THINGS = "https://api.example.com:443/things"
-WAITED = "waited 3 s: https://api.example.com was failing; asked again when nobody had asked for a while"
+WAITED = "waited 1.95 s: https://api.example.com was failing; asked again when nobody had asked for a while"
 
 
 def down_for(seconds: float, **options: Any) -> Any:
@@ -62,10 +62,12 @@ def test_an_attempt_has_ended_before_its_operation_waits() -> None:
         (0.05, "ended", 2, 0.0, VOTED),
         (0.05, "retry", 2, 0.0, ""),
         (0.15, "ended", 3, 0.0, VOTED),
-        (1.15, "retry", 3, 1.0, asked),
-        (1.15, "ended", 4, 0.0, VOTED),
-        (4.15, "retry", 4, 3.0, asked),
-        (4.15, "ended", 5, 0.0, []),
+        (0.65, "retry", 3, 0.5, asked),
+        (0.65, "ended", 4, 0.0, VOTED),
+        (2.6, "retry", 4, 1.95, asked),
+        (2.6, "ended", 5, 0.0, VOTED),
+        (4.9, "retry", 5, 2.3, asked),
+        (4.9, "ended", 6, 0.0, []),
     ] == told.seen
 
 
@@ -73,14 +75,14 @@ def test_giving_up_says_how_long_was_waited_in_vain() -> None:
     """The last stretch as a value, all of it in the sentence; both in the plain values."""
     told = Told()
     history = retry_history(send(down_for(60, listeners=[told])))
-    assert (5.0, "gave up", StopReason.PATIENCE, 0.85) == told.seen[-1]
+    assert (5.0, "gave up", StopReason.PATIENCE, 0.1) == told.seen[-1]
     assert (
-        "gave up after attempt 5: waited 4.85 s: https://api.example.com has been failing for longer than "
+        "gave up after attempt 6: waited 4.85 s: https://api.example.com has been failing for longer than "
         "patience allows (5 s); last answer: 503"
     ) == history.sentence
     plain = history.to_dict()
-    assert [0.0, 0.0, 0.0, 1.0, 3.0] == [round(row["line_wait"], 6) for row in plain["attempts"]]
-    assert (0.85, "PATIENCE") == (round(plain["line_wait"], 6), plain["stop_reason"])
+    assert [0.0, 0.0, 0.0, 0.5, 1.95, 2.3] == [round(row["line_wait"], 2) for row in plain["attempts"]]
+    assert (0.1, "PATIENCE") == (round(plain["line_wait"], 6), plain["stop_reason"])
     assert "nobody had asked for a while" == plain["attempts"][3]["line_why"]
 
 
@@ -88,7 +90,7 @@ def test_the_history_tells_each_wait() -> None:
     """The history has one line for each wait, between the attempts."""
     lines = retry_history(send(down_for(3))).explain().splitlines()
     assert WAITED in lines
-    assert "succeeded at attempt 5" == lines[-1]
+    assert "succeeded at attempt 6" == lines[-1]
 
 
 def records(caplog: pytest.LogCaptureFixture, level: int, seconds: float) -> list[tuple[str, str]]:
@@ -103,12 +105,14 @@ def test_the_log_says_that_somebody_waits_and_for_how_long_it_was(caplog: pytest
         f"retry 1 of GET {THINGS} in 0.050 s (backoff): attempt 1 ended with 503",
         f"retry 2 of GET {THINGS} in 0.100 s (backoff): attempt 2 ended with 503",
         f"GET {THINGS} waits: https://api.example.com is failing (attempt 3 ended with 503)",
-        f"retry 3 of GET {THINGS}: {WAITED.replace('3 s', '1 s')}",
+        f"retry 3 of GET {THINGS}: {WAITED.replace('1.95 s', '0.5 s')}",
         f"GET {THINGS} waits: https://api.example.com is failing (attempt 4 ended with 503)",
         f"retry 4 of GET {THINGS}: {WAITED}",
+        f"GET {THINGS} waits: https://api.example.com is failing (attempt 5 ended with 503)",
+        f"retry 5 of GET {THINGS}: {WAITED.replace('1.95 s', '2.3 s')}",
     ] == [message for _, message in records(caplog, logging.INFO, 3)]
     told = vars(caplog.records[-1])
-    assert (3.0, "nobody had asked for a while") == (round(told["retry_line_wait"], 6), told["retry_line_why"])
+    assert (2.3, "nobody had asked for a while") == (round(told["retry_line_wait"], 6), told["retry_line_why"])
 
 
 def test_a_listeners_bug_before_the_wait_reaches_the_caller_and_nobody_is_left_in_line() -> None:

@@ -33,11 +33,15 @@ connection.
 WAITS = {
     "clock.py": {"time.sleep", "clock.sleep", "condition.wait", "wait_on"},
     "core/held.py": {"mutex.acquire"},  # the lock of a pool of urllib3
-    "core/waiting.py": {"self._clock.sleep", "wait_on"},  # the clock of a call, by which all that follows waits
+    "core/waiting.py": {
+        "self._clock.sleep",
+        "wait_in",
+        "wait_on",
+    },  # a call's clock, by which all below waits
     "core/loop.py": {"call.clock.sleep"},  # as a token says
-    "core/attempt.py": {"wait_in"},  # what a strategy is shown
+    "core/attempt.py": {"self._call.clock.wait_in", "wait_in"},  # what a strategy is shown
     "core/payoff.py": {"failed.wait_in"},  # in the line
-    "features/rate_limits/__init__.py": {"call.clock.sleep", "wait_in"},
+    "features/rate_limits/__init__.py": {"call.clock.sleep", "call.clock.wait_in"},
     "features/addresses/resolving.py": {"event.wait"},  # for the resolver's thread, as a socket does
     "features/redis.py": {"ask.is_over.wait", "self._changed.wait"},  # for its own thread, and that for questions
     "smithy/buckets.py": {"failed.wait_in", "wait_in"},  # for tokens; the latter in a bucket that is asked by hand

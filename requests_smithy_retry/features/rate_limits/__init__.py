@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...classifiers.actions import NO_ACTION, RetryAction
 from ...classifiers.protocol import RetryClassifier, RetryClassifierPriority
-from ...clock import Clock, wait_in
+from ...clock import Clock
 from ...core.backoff import Jitter
 from ...core.port import Feature
 from ...core.server_hints import AMZ_HEADER, HINTS, Hint, names_in, read_hint
@@ -94,7 +94,7 @@ class RateLimits(Announcements):
         if call.data.pop(TRIES_SHORTER, False):
             longest = 0.0
         call.clock.begin("a rate limit")
-        passed: Pass = wait_in(Turn(limits, max(0.0, longest - waited), until), call.clock)
+        passed: Pass = call.clock.wait_in(Turn(limits, max(0.0, longest - waited), until), "a rate limit")
         log_gate(call.request, passed.waited, passed.source)
         later = self._later(call, limits, waited, passed, until)
         if later > 0:

@@ -246,7 +246,9 @@ class Turn:
         if opens > now or not self._source:
             self._source = cause
         # Who is not the first is woken by the one in front. Its own time is for a clock that wakes nobody.
-        return Wait(min(until, goes) if is_first else min(until, max(opens, now) + LAG))
+        if is_first:
+            return Wait(min(until, goes))
+        return Wait(min(until, max(opens, now) + LAG), min(until, max(goes, now)))
 
     def leave(self, now: float) -> None:
         """Let the next one have its turn."""

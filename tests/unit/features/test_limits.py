@@ -180,11 +180,11 @@ def test_a_wait_that_would_be_too_long_is_not_begun(others, longest, until, expe
 
 
 def test_who_waited_says_how_long_and_for_what():
-    """It names the header behind the limit, or that of those in front; the second looks again after the limit opens."""
+    """It names the header behind the limit, or that of those in front; the second goes as the first does, or next."""
     limits = limits_after(Told(None, 0, 0, 7))
     first, second = Turn(limits, inf), Turn(limits, 20)
     with limits.lock:
-        assert [Wait(7), Wait(8), Wait(10)] == [first.look(0), second.look(0), second.look(9)]
+        assert [Wait(7), Wait(8, 7), Wait(10, 9)] == [first.look(0), second.look(0), second.look(9)]
         passes = first.look(7), second.look(20)
     said = [(one.sent, one.waited, one.source) for one in passes if isinstance(one, Pass)]
     assert [(7, 7, "x-ratelimit-reset"), (20, 20, "x-ratelimit-reset")] == said
