@@ -523,8 +523,8 @@ class World:
             self.report("left: names are looked up for nobody")
         scopes: Any = getattr(self.made.strategy, "scopes", ())
         for name, scope in scopes:
-            if scope.users:
-                self.report(f"left: scope {name} is in use")
+            if scope.is_waited_on:
+                self.report(f"left: scope {name} is waited on")
             self._examine_quota(scope.quota)
             self._examine_parts(scope.parts)
 

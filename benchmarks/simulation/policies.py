@@ -14,6 +14,9 @@ from typing import Any
 from requests_smithy_retry.core.steps import Ask, Wait
 
 from requests_smithy_retry import Clock, ExponentialRetryBackoffStrategy, RetryError, StandardRetryStrategy
+from requests_smithy_retry.classifiers.outcome import Outcome
+from requests_smithy_retry.clock import Place, Wait
+from requests_smithy_retry.core.attempt import AttemptFailed
 from requests_smithy_retry.core.line import Bounds, Failure, Go, Progress
 from requests_smithy_retry.core.payoff import PayoffQuota
 
@@ -95,6 +98,25 @@ class Published(Policy):
         self.strategy.record_success(token=state)
 
 
+class _MustWait(Exception):
+    """A quota wants to wait in a place."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place)
+        self.place = place
+
+
+class _Shown(AttemptFailed):
+    """A failed attempt as a quota is shown it, where a wait is an event to schedule."""
+
+    def wait_in(self, place: Place, what: str) -> Any:
+        raise _MustWait(place)
+
+
+def _again(seen: Any, retries: int) -> tuple[float, Any] | None:
+    return (seen.delay, (seen.progress, retries + 1)) if isinstance(seen, Go) else None
+
+
 class Patient(Policy):
     """The default: the bucket, and the line of those who find it empty.
 
@@ -120,23 +142,17 @@ class Patient(Policy):
         throttled = kind == "throttled"
         delay = self.backoff["throttled" if throttled else "error"].compute_next_backoff_delay(retries + 1)
         failure = Failure(delay=delay, throttled=throttled)
-        return self._decided(self.quota.pay(progress, self.bounds, failure, self.clock.now()), None, retries)
-
-    def _decided(self, steps: Any, answer: Any, retries: int) -> tuple[float, Any] | Parked | None:
-        """Take the quota's steps until it has decided, or one has to wait in its line."""
         try:
-            step = steps.send(answer)
-            while isinstance(step, Ask):
-                step = steps.send(step.function(*step.arguments))
-        except StopIteration as ended:
-            seen = ended.value
-            return (seen.delay, (seen.progress, retries + 1)) if isinstance(seen, Go) else None
-        place = step.place
+            seen = self.quota.acquire(progress, self.bounds, failure, _Shown(Outcome(ended=self.clock.now())))
+        except _MustWait as wait:
+            return self._parked(wait.place, retries)
+        return _again(seen, retries)
 
+    def _parked(self, place: Any, retries: int) -> Parked:
         def look() -> Any:
             with place.changed:
                 seen = place.look(self.clock.now())
-            return seen.until if isinstance(seen, Wait) else self._decided(steps, seen, retries)
+            return seen.until if isinstance(seen, Wait) else _again(seen, retries)
 
         parked = Parked(look)
         place._waiter.wake = lambda: parked.changed()
