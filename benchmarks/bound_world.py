@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 from greenlet import greenlet
 
 from requests_smithy_retry.classifiers.actions import ErrorKind, RetryReason
+from requests_smithy_retry.classifiers.outcome import Outcome
 from requests_smithy_retry.config.report import InVain
+from requests_smithy_retry.core.attempt import AttemptFailed
 from requests_smithy_retry.core.line import ATTEMPTS, LEAST_GAP, LONGEST_GAP, PAUSE, Bounds, Failure, Go, Progress
 from requests_smithy_retry.core.payoff import PayoffQuota
-from requests_smithy_retry.core.strategy import drive
 from requests_smithy_retry.features.redis import RedisTokenBucket
 from requests_smithy_retry.smithy.buckets import PricedQuota
 
@@ -114,10 +115,10 @@ class Questions:
 
 
 IN_HAND: dict[Any, tuple[str, ...]] = {
-    PayoffQuota.pay.__code__: ("progress", "delay", "price", "now"),
+    PayoffQuota.acquire.__code__: ("progress", "delay", "price", "now", "after"),
     PayoffQuota._take.__code__: ("number",),
     PayoffQuota.succeeded.__code__: ("is_alone",),
-    PricedQuota.pay.__code__: ("price", "granted", "now"),
+    PricedQuota.acquire.__code__: ("price", "before", "is_taken", "after", "began"),
 }
 """The variables of code that rests which decide about its future. A waiter's are those of its line."""
 
@@ -166,7 +167,8 @@ class _Operation:
             failure = Failure(throttled=answer == "throttling", reason=REASONS[answer])
             decision = None
             if self.most is None or self.attempts < self.most:
-                decision = drive(quota.pay(self.progress, bounds, failure, clock.time), clock)
+                failed = AttemptFailed(Outcome(ended=clock.time), clock=clock)
+                decision = quota.acquire(self.progress, bounds, failure, failed)
             if not isinstance(decision, Go):
                 return
             self.progress = decision.progress
@@ -188,14 +190,11 @@ class _Operation:
         """The values that the code at which it rests has worked out already."""
         frame = self.run.gr_frame
         while frame is not None:
-            # A quota's steps are a generator, which rests itself while one of them is taken.
-            steps = frame.f_locals["steps"].gi_frame if frame.f_code is drive.__code__ else frame
-            known = {} if steps is None else steps.f_locals
-            for name in () if steps is None else IN_HAND.get(steps.f_code, ()):
-                value = known.get(name)
+            for name in IN_HAND.get(frame.f_code, ()):
+                value = frame.f_locals.get(name)
                 if isinstance(value, Progress):
                     value = progress_state(value, self.quota, now)
-                yield round(value - now, 9) if name == "now" else value
+                yield round(value - now, 9) if name in ("now", "began") else value
             frame = frame.f_back
 
 
