@@ -388,12 +388,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--operations", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", action="store_true", help="stop at the first violation")
     options = parser.parse_args()
     began, bad, each = time.process_time(), 0, WORLD * len(FORMS)
     for seed in range(options.seed, options.seed + -(-options.operations // each)):
         for violation in found_in(seed):
             print(f"seed {seed} violates: {violation}", flush=True)
             bad += 1
+            if options.first:
+                return 1
     took = time.process_time() - began
     print(f"{options.operations} operations, {bad} violations, {took:.0f} s of CPU")
     return int(bad > 0)
