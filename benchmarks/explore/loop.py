@@ -37,6 +37,7 @@ from requests.hooks import default_hooks
 from requests.structures import CaseInsensitiveDict
 
 from requests_smithy_retry import RetryAdapter, StopReason, TokenBucket, interruptions, retry_history, retry_options
+from requests_smithy_retry.clock import SystemClock
 from requests_smithy_retry.features.addresses import resolving
 from requests_smithy_retry.wire.state import this_thread
 
@@ -76,6 +77,8 @@ class Call:
         self.exchanges: list[Exchange] = []
         self.seen: list[tuple[int | None, str]] = []
         """The end of each attempt as plain requests saw it: its status, or the name of its exception."""
+        self.raw: Any = None
+        """The response of the last attempt, as urllib3 has it."""
         self.response: Any = None
         self.error: BaseException | None = None
         self.body: bytes | None = None
@@ -121,6 +124,7 @@ class _Below(HTTPAdapter):
             call.seen.append((None, type(error).__name__))
             raise
         call.seen.append((response.status_code, ""))
+        call.raw = response.raw
         return response
 
 
@@ -156,6 +160,21 @@ class Heard:
 
     def after_attempt(self, event: Any) -> None:
         tasks.pause()
+
+
+class Watched(SystemClock):
+    """The machine's clock. Who waits by it holds no connection."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def sleep(self, seconds: float) -> None:
+        self._world.examine_held()
+        super().sleep(seconds)
+
+    def wait(self, condition: Any, seconds: float) -> None:
+        self._world.examine_held()
+        super().wait(condition, seconds)
 
 
 class World:
@@ -234,9 +253,10 @@ class World:
             options["listeners"] = [Heard()]
         if "on_unauthorized" in options:
             options["on_unauthorized"] = self._renew
-        return Adapter(trust_env=False, **options)
+        return Adapter(trust_env=False, clock=Watched(self), **options)
 
     def _renew(self, response: Any) -> dict[str, str]:
+        self.examine_held()
         tasks.wait(RENEWAL)
         return {"Authorization": "new"}
 
@@ -507,15 +527,12 @@ class World:
         if tasks_module.held[0] != self.held_before:
             self.report(f"left: {tasks_module.held[0] - self.held_before} locks are held")
             tasks_module.held[0] = self.held_before
-        kept: set[int] = set()
-        for pool in list(self.made.poolmanager.pools._container.values()):
-            kept_there = pool.pool.queue
-            if self.options.get("pool_block") and len(kept_there) != pool.pool.maxsize:
-                self.report(f"left: a pool has {len(kept_there)} of {pool.pool.maxsize} places")
-            for connection in kept_there:
-                if connection is not None and connection.sock is not None:
-                    kept.add(connection.sock.fileno())
-        stray = [number for number in net.open if number not in kept]
+        for pool in self._pools():
+            if self.options.get("pool_block") and len(pool.pool.queue) != pool.pool.maxsize:
+                self.report(f"left: a pool has {len(pool.pool.queue)} of {pool.pool.maxsize} places")
+        connections = [each for pool in self._pools() for each in pool.pool.queue]
+        kept = {each.sock.fileno() for each in connections if each is not None and each.sock is not None}
+        stray = net.open.keys() - kept
         if stray:
             self.report(f"left: {len(stray)} sockets are open and in no pool")
         lookups = resolving._lookups
@@ -523,10 +540,20 @@ class World:
             self.report("left: names are looked up for nobody")
         scopes: Any = getattr(self.made.strategy, "scopes", ())
         for name, scope in scopes:
-            if scope.users:
-                self.report(f"left: scope {name} is in use")
+            if scope.is_waited_on:
+                self.report(f"left: scope {name} is waited on")
             self._examine_quota(scope.quota)
             self._examine_parts(scope.parts)
+
+    def _pools(self) -> list[Any]:
+        return list(self.made.poolmanager.pools._container.values())
+
+    def examine_held(self) -> None:
+        """Examine one that is about to wait: it has no connection of an attempt that is over."""
+        call: Call = tasks.current.call
+        connection = getattr(call.raw, "_connection", None)
+        if connection is not None and connection.sock is not None and connection.sock.fileno() >= 0:
+            self.report(f"held: operation {call.number} waits with the connection of attempt {len(call.seen)}")
 
     def _examine_quota(self, quota: Any) -> None:
         line, bucket = getattr(quota, "_line", None), getattr(quota, "bucket", None)

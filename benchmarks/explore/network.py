@@ -68,11 +68,12 @@ net = Network()
 class FakeSocket:
     """A client's socket."""
 
+    _io_refs = 0
+
     def __init__(self, family: int = socket.AF_INET, kind: int = socket.SOCK_STREAM, proto: int = 0) -> None:
         self._number = next(net.numbers)
         net.open[self._number] = self
         self._timeout: float | None = None
-        self._io_refs = 0
         self._closed = False
         self.link: Link | None = None
         self.reader: Task | None = None

@@ -8,18 +8,18 @@ from typing import Any
 
 from requests.structures import CaseInsensitiveDict
 
+from requests_smithy_retry.classifiers.outcome import Outcome
 from requests_smithy_retry.clock import SYSTEM_CLOCK, wait_in
+from requests_smithy_retry.core.attempt import AttemptFailed
 from requests_smithy_retry.core.line import Bounds, Failure, Go, Progress
 from requests_smithy_retry.core.payoff import CAPACITY, MOST, PayoffQuota, PayoffTokenBucket
-from requests_smithy_retry.core.quota import NO_QUOTA
 from requests_smithy_retry.core.scope import Scopes
-from requests_smithy_retry.core.strategy import drive
 from requests_smithy_retry.features.addresses.memory import LONGEST_PERIOD, AddressMemory
 from requests_smithy_retry.features.addresses.resolving import Late, Lookups, Question, Stuck
 from requests_smithy_retry.features.rate_limits.announced import DIALECTS, announced_in
 from requests_smithy_retry.features.rate_limits.limits import Limits, Turn
 from requests_smithy_retry.smithy.buckets import TokenBucket
-from requests_smithy_retry.smithy.rate_limiter import ClientRateLimiter, UntilPermitted
+from requests_smithy_retry.smithy.rate_limiter import ClientRateLimiter
 
 from .fakes import WALL
 from .schedules import Program
@@ -139,8 +139,9 @@ class Quota(Program):
         self.succeeded_at: float | None = None
 
     def fail(self) -> None:
-        steps = self.quota.pay(Progress(tasks.now), Bounds(10, 3.0), Failure(), tasks.now)
-        self.ended.append((drive(steps, SYSTEM_CLOCK), tasks.now))
+        failed = AttemptFailed(Outcome(ended=tasks.now), clock=SYSTEM_CLOCK)
+        go = self.quota.acquire(Progress(tasks.now), Bounds(10, 3.0), Failure(), failed)
+        self.ended.append((go, tasks.now))
 
     def succeed(self) -> None:
         tasks.wait(0.2)
@@ -238,7 +239,8 @@ class Limiter(Program):
         self.limiter.record_response(False)
 
     def send(self) -> None:
-        wait_in(UntilPermitted(self.limiter, None, None), SYSTEM_CLOCK)
+        while (wait := self.limiter.try_acquire()) is not None:
+            wait.rest(SYSTEM_CLOCK)
         self.granted += 1
         self.limiter.record_response(False)
 
@@ -283,29 +285,33 @@ class Announced(Program):
 
 
 class Table(Program):
-    """A scope that is in use is not given up, and a name has one scope at a time."""
+    """A name has one scope, whoever asks first, and none is given up on which somebody waits."""
 
-    work = ("use", "use", "touch")
-    may_be_interrupted = True
+    work = ("wait", "use", "use", "crowd")
 
     def __init__(self) -> None:
         super().__init__()
-        self.table = Scopes(lambda _name, _now: NO_QUOTA, SYSTEM_CLOCK, 1)
+        self.table = Scopes(lambda _name, now: PayoffQuota(PayoffTokenBucket(0), now), SYSTEM_CLOCK, 2)
+        self.first = self.table.get("one")
+        self.used: list[Any] = []
+        self.kept = False
+
+    def wait(self) -> None:
+        failed = AttemptFailed(Outcome(ended=tasks.now), clock=SYSTEM_CLOCK)
+        self.first.quota.acquire(Progress(tasks.now), Bounds(10, 3.0), Failure(), failed)
 
     def use(self) -> None:
-        with self.table.use("one") as scope:
-            tasks.pause()
-            if scope.is_retired or dict(self.table).get("one") not in (None, scope):
-                self.wrong.append("the scope was given up while it was in use")
+        self.used.append(self.table.get("two"))
 
-    def touch(self) -> None:
-        self.table.get("two")
+    def crowd(self) -> None:
+        tasks.wait(0.2)
         self.table.get("three")
+        self.kept = dict(self.table).get("one") is self.first
 
     def check(self) -> None:
-        self.expect(expected=[], actual=[name for name, scope in self.table if scope.users], what="in use")
-        if len(self.table) > 1:
-            self.wrong.append(f"{len(self.table)} scopes")
+        self.expect(expected=2, actual=len(self.table), what="scopes")
+        if not self.has_leapt:
+            self.expect(expected=(1, True), actual=(len(set(self.used)), self.kept), what="scopes of a name, kept")
 
 
 class Addresses(Program):
