@@ -11,8 +11,9 @@ from requests.structures import CaseInsensitiveDict
 from requests_smithy_retry.classifiers.outcome import Outcome
 from requests_smithy_retry.clock import SYSTEM_CLOCK, wait_in
 from requests_smithy_retry.core.attempt import AttemptFailed
-from requests_smithy_retry.core.line import Bounds, Failure, Go, Progress
+from requests_smithy_retry.core.line import Bounds, Failure, Progress
 from requests_smithy_retry.core.payoff import CAPACITY, MOST, PayoffQuota, PayoffTokenBucket
+from requests_smithy_retry.core.quota import Go
 from requests_smithy_retry.core.scope import Scopes
 from requests_smithy_retry.features.addresses.memory import LONGEST_PERIOD, AddressMemory
 from requests_smithy_retry.features.addresses.resolving import Late, Lookups, Question, Stuck

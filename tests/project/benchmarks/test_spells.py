@@ -1,4 +1,4 @@
-"""Operations on a service that fails in spells: the short form of ``benchmarks.explore.spells``, and that it sees bugs."""
+"""Operations on a service that fails in spells: the short form of ``benchmarks.explore.spells``, and its bugs."""
 
 from __future__ import annotations
 
