@@ -134,7 +134,9 @@ class Call:
     @property
     def allowed(self) -> float | None:
         """The read time-out of the last attempt, in seconds; None for no limit."""
-        return read_part(self.timeout if self.limits is None else self.limits.allowed)
+        if self.limits is None:
+            return None if self.timeout is None else read_part(self.timeout)
+        return read_part(self.limits.allowed)
 
     @property
     def sees_successes(self) -> bool:
@@ -352,9 +354,11 @@ class Call:
 
     def forget(self) -> None:
         """Refer to nothing that was got any more: an exception's traceback, or a body that is read on, leads here."""
+        self.response = None
         if self.held is not None:
             self.held.forget()
-        self.response = self.held = self.last = self._noted = self.failed = None
+        if self.last is not None:
+            self.held = self.last = self._noted = self.failed = None
         self.__dict__.pop("clock", None)
         self.__dict__.pop("history", None)
 

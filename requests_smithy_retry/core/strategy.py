@@ -106,8 +106,7 @@ class StandardRetryToken:
     classification: Classification | None = field(default=None, repr=False)
     payment: Payment | None = field(default=None, repr=False)
     line_why: str = field(default="", repr=False)
-    _unused: list[None] = field(default_factory=[None].copy, repr=False, compare=False)
-    _sent: list[tuple[float, float | None]] = field(default_factory=list, repr=False, compare=False)
+    _marks: dict[str, Any] = field(default_factory={"unused": True}.copy, repr=False, compare=False)
 
     @property
     def token_scope(self) -> str | None:
@@ -132,8 +131,8 @@ class StandardRetryToken:
         if self.issuer is not issuer:
             raise TokenError(f"this token was issued by another strategy: {self.issuer!r}, not {issuer!r}")
         try:
-            self._unused.pop()
-        except IndexError:
+            del self._marks["unused"]
+        except KeyError:
             raise TokenError(
                 "this token was used before: each token is good for one refresh_retry_token_for_retry "
                 "or one record_success"
@@ -141,7 +140,7 @@ class StandardRetryToken:
 
     def unredeem(self) -> None:
         """Take the mark back: the token was looked at, without a decision."""
-        self._unused.append(None)
+        self._marks["unused"] = True
 
     def note_sent(self, at: float, allowed: float | None) -> None:
         """Record when the attempt was sent that succeeded, for :meth:`StandardRetryStrategy.record_success`.
@@ -149,18 +148,16 @@ class StandardRetryToken:
         :param at: the moment, on the strategy's clock.
         :param allowed: seconds that it was allowed; None: as long as it took.
         """
-        self._sent[:] = [(at, allowed)]
+        self._marks["sent"] = at, allowed
 
     @property
     def sent(self) -> tuple[float, float | None] | None:
         """When its attempt was sent, and the seconds that it was allowed; None: nobody said."""
-        return self._sent[0] if self._sent else None
+        return self._marks.get("sent")
 
     def give_back(self) -> None:
         """Give back what this retry cost, because it is not sent, unless the token was used already."""
-        try:
-            self._unused.pop()
-        except IndexError:
+        if self._marks.pop("unused", None) is None:
             return
         self.scope.quota.unsent(self.progress)
 

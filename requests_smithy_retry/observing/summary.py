@@ -65,6 +65,10 @@ COUNTS = RetrySummary._fields[:-1]
 """What is added up."""
 
 
+_lock = threading.Lock()
+"""Guards all counters: each count goes to those of an adapter and to those of the process."""
+
+
 class Counters:
     """Counts the operations of one adapter that ended, by their scopes, and those of :data:`PROCESS` with them.
 
@@ -73,12 +77,11 @@ class Counters:
 
     def __init__(self) -> None:
         self.forget()
-        self.renew_lock()
-        renew_lock_after_fork(self)
 
     def renew_lock(self) -> None:
         """Make the lock anew, after a fork."""
-        self._lock = threading.Lock()
+        global _lock
+        _lock = threading.Lock()
 
     def forget(self) -> None:
         """Begin anew."""
@@ -87,12 +90,10 @@ class Counters:
 
     def at_once(self, scope: str) -> None:
         """Count a first-try success."""
-        with self._lock:
-            counted = self._at_once
-            name = scope if scope in counted or len(counted) < MOST_HOSTS else None
-            counted[name] = counted.get(name, 0) + 1
-        if self is not PROCESS:
-            PROCESS.at_once(scope)
+        with _lock:
+            for counted in (self._at_once, PROCESS._at_once):
+                name = scope if scope in counted or len(counted) < MOST_HOSTS else None
+                counted[name] = counted.get(name, 0) + 1
 
     def ended(self, scope: str, history: RetryHistory) -> None:
         """Count an operation that is no first-try success."""
@@ -102,20 +103,15 @@ class Counters:
             waited += each.delay + each.permit_wait + each.gate_wait + each.line_wait
         is_saved, is_unsent = retries > 0 and history.stop_reason is StopReason.SUCCESS, not history.attempts
         is_lost = history.gave_up and not is_unsent
-        counted = RetrySummary(1, int(retries > 0), retries, int(is_saved), int(is_lost), int(is_unsent), waited)
-        self._add(scope, counted)
-
-    def _add(self, scope: str, counted: RetrySummary) -> None:
-        with self._lock:
-            others = self._others
-            name = scope if scope in others or len(others) < MOST_HOSTS else None
-            others[name] = add_up((others.get(name, RetrySummary()), counted))
-        if self is not PROCESS:
-            PROCESS._add(scope, counted)
+        one = RetrySummary(1, int(retries > 0), retries, int(is_saved), int(is_lost), int(is_unsent), waited)
+        with _lock:
+            for counted in (self._others, PROCESS._others):
+                name = scope if scope in counted or len(counted) < MOST_HOSTS else None
+                counted[name] = add_up((counted.get(name, RetrySummary()), one))
 
     def read(self) -> dict[str | None, RetrySummary]:
         """Return what was counted, by scope; None: those of scopes beyond the first :data:`MOST_HOSTS`."""
-        with self._lock:
+        with _lock:
             found = dict(self._others)
             for name, number in self._at_once.items():
                 found[name] = add_up((found.get(name, RetrySummary()), RetrySummary(number)))
@@ -125,6 +121,7 @@ class Counters:
 PROCESS = Counters()
 """Counts all operations of the process, those of adapters that are gone among them."""
 forgets_with_all(PROCESS)
+renew_lock_after_fork(PROCESS)
 
 
 def retry_summary(session: Session | None = None) -> RetrySummary:
