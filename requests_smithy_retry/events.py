@@ -10,6 +10,7 @@ from .observing.events import (
     RetryScheduled,
     Succeeded,
     Throttled,
+    WaitBegan,
 )
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "RetryScheduled",
     "Succeeded",
     "Throttled",
+    "WaitBegan",
 ]

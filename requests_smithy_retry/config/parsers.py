@@ -182,7 +182,10 @@ def telemetry(value: Any) -> tuple[str, ...]:
     return tuple(sorted({name.lower() for name in names}))
 
 
-EVENTS = ("before_attempt", "after_attempt", "retry_scheduled", "throttled", "gave_up", "succeeded", "body_progress")
+EVENTS = (
+    *("before_attempt", "after_attempt", "wait_began", "retry_scheduled"),
+    *("throttled", "gave_up", "succeeded", "body_progress"),
+)
 
 
 def is_listener(value: Any) -> bool:

@@ -266,7 +266,7 @@ class Call:
         if self.held is not None and not self.held.release(reusable=verdict.is_throttling):
             raise RetryError(BODY_TOO_LONG.format(self.service), stop_reason=StopReason.QUOTA_EXCEEDED)
         self.is_waiting = True
-        self.history.begin_waiting(self.failed.outcome, self.before, verdict)
+        self.history.begin_waiting(self.failed.outcome, self.before, verdict, self.clock.what)
 
     @property
     def service(self) -> str:

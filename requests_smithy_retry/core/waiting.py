@@ -69,6 +69,7 @@ class CallClock:
     """Is waited for, in a phrase."""
     waited = 0.0
     """Seconds since the last attempt, of whatever wait."""
+    _is_untold = False
 
     def __init__(self, call: Call, clock: Clock) -> None:
         self._call = call
@@ -81,6 +82,17 @@ class CallClock:
     def wall(self) -> float:
         """Return the seconds since the epoch."""
         return self._clock.wall()
+
+    def begin(self, what: str) -> None:
+        """Have the wait that comes, if it comes to one, told as soon as it begins.
+
+        :param what: is waited for, in a phrase.
+        """
+        self.what, self._is_untold = what, True
+
+    def _tell(self, seconds: float) -> None:
+        self._is_untold = False
+        self._call.history.wait_begins(self._call.number, self.what, seconds)
 
     def check(self, seconds: float, what: str) -> float:
         """End the call in place of a wait that is too long for it, or that it does not want any more.
@@ -105,6 +117,8 @@ class CallClock:
         left = seconds if deadline is None else max(0.0, min(seconds, deadline - self.now()))
         while left > 0:
             part = self.check(left, self.what)
+            if self._is_untold:
+                self._tell(left)
             self._clock.sleep(part)
             self.waited += part
             left -= part
@@ -120,5 +134,13 @@ class CallClock:
             return
         began = self.now()
         self._call.let_go_to_wait()
-        wait_on(self._clock, condition, self.check(seconds, self.what))
+        part = self.check(seconds, self.what)
+        if self._is_untold:
+            condition.release()  # listeners may take their time
+            try:
+                self._tell(seconds)
+            finally:
+                condition.acquire()
+            return
+        wait_on(self._clock, condition, part)
         self.waited += self.now() - began

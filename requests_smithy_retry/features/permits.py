@@ -21,7 +21,7 @@ class Permits(Feature):
     def around(self, send: Send, call: Call) -> Response:
         strategy: Any = call.strategy
         if call.token is not None:
-            call.clock.what = "a rate limit"
+            call.clock.begin("a rate limit")
             waited = rest_until_permitted(strategy.send_permit, strategy, call.token, call.deadline, call.clock)
             call.before = call.before._replace(permit_wait=call.before.permit_wait + waited)
         return send(call)

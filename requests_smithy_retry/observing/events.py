@@ -96,6 +96,23 @@ class AfterAttempt(NamedTuple):
         )
 
 
+class WaitBegan(NamedTuple):
+    """The operation waits from now on: for a service that fails, or for a rate limit.
+
+    The delay before a retry is told by :class:`RetryScheduled`.
+
+    :param operation: the call of ``send``.
+    :param number: the number of the last attempt; 0 before the first.
+    :param what: what it waits for, as a phrase: ``"the failing service"``, ``"a rate limit"``.
+    :param seconds: how long that takes, as far as is known; None: nobody knows.
+    """
+
+    operation: ObservedOperation
+    number: int
+    what: str
+    seconds: float | None = None
+
+
 class RetryScheduled(NamedTuple):
     """Another attempt follows.
 
@@ -291,6 +308,10 @@ class ObservedOperation:
         if isinstance(action, RetryIndicated) and action.reason.kind is ErrorKind.THROTTLING:
             listeners.throttled(Throttled(self, self.number, record))
 
+    def waits(self, number: int, what: str, seconds: float | None) -> None:
+        """Emit ``wait_began``."""
+        self.adapter.listeners.wait_began(WaitBegan(self, number, what, seconds))
+
     def retry_follows(self, record: AttemptRecord, again: ScheduledRetry) -> None:
         """Emit ``retry_scheduled``."""
         waits = again.delay, again.source, record, again.line_wait, again.line_why
@@ -322,6 +343,9 @@ class RetryListener:
 
     def after_attempt(self, event: AfterAttempt, /) -> None:
         """Handle the end of an attempt, exactly once for each :meth:`before_attempt`, whatever happens."""
+
+    def wait_began(self, event: WaitBegan, /) -> None:
+        """Handle the beginning of a wait for a service that fails, or for a rate limit."""
 
     def retry_scheduled(self, event: RetryScheduled, /) -> None:
         """Handle a retry whose delay is about to begin."""
@@ -356,6 +380,7 @@ class Listeners:
 
     before_attempt: Tell
     after_attempt: Tell
+    wait_began: Tell
     retry_scheduled: Tell
     throttled: Tell
     gave_up: Tell

@@ -54,6 +54,13 @@ def log_gate(request: PreparedRequest, seconds: float, source: str) -> None:
         logger.debug(message, *said, extra={**extra, "retry_gate_wait": seconds})
 
 
+def log_wait(request: PreparedRequest, seconds: float, what: str) -> None:
+    """Log that an operation waits from now on, before its next attempt, at INFO."""
+    if logger.isEnabledFor(logging.INFO):
+        extra = {**_extra(request), "retry_wait": seconds, "retry_waits_for": what}
+        logger.info("%s %s waits %.1f s for %s", request.method, safe_url(request.url), seconds, what, extra=extra)
+
+
 def log_waiting(request: PreparedRequest, record: AttemptRecord, scope: str) -> None:
     """Log that an operation waits for its service from now on, at INFO."""
     if logger.isEnabledFor(logging.INFO):

@@ -17,7 +17,7 @@ from ..clock import Clock
 from ..errors import StopReason, without_text_of
 from .events import ObservedOperation
 from .history import MAX_KEPT, AttemptRecord, Before, RetryHistory, ScheduledRetry
-from .log import log_attempt, log_end, log_retry, log_waiting, logger
+from .log import log_attempt, log_end, log_retry, log_wait, log_waiting, logger
 
 if TYPE_CHECKING:
     from ..core.quota import Payment
@@ -60,11 +60,26 @@ class Recorder:
         self._in_doubt: int | None = None
         """The first failed attempt on which the server may have acted."""
 
-    def begin_waiting(self, outcome: Outcome, before: Before, verdict: Classification) -> None:
-        """Record an attempt whose operation waits for the service from now on: :meth:`note` comes after the wait."""
+    def begin_waiting(self, outcome: Outcome, before: Before, verdict: Classification, what: str) -> None:
+        """Record an attempt whose operation waits for the service from now on: :meth:`note` comes after the wait.
+
+        :param what: is waited for, in a phrase.
+        """
         record = self._record(outcome, before, None, verdict)
         self._waiting = record, self.clock.now()
         log_waiting(self.request, record, self.scope)
+        if self.observed is not None:
+            self.observed.waits(record.number, what, None)
+
+    def wait_begins(self, number: int, what: str, seconds: float) -> None:
+        """Tell of a wait before the next attempt.
+
+        :param number: of the last attempt; 0: there was none.
+        :param what: is waited for, in a phrase.
+        """
+        log_wait(self.request, seconds, what)
+        if self.observed is not None:
+            self.observed.waits(number, what, seconds)
 
     def note(
         self, outcome: Outcome, before: Before, retry: ScheduledRetry | None, verdict: Classification | None = None

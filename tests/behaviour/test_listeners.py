@@ -180,6 +180,7 @@ def test_a_wait_for_tokens_comes_between_an_attempt_and_its_retry() -> None:
 FIELDS: dict[str, tuple[str, ...]] = {
     "BeforeAttempt": ("operation", "number"),
     "AfterAttempt": ("operation", "number", "response", "error", "duration", "noted", "peer"),
+    "WaitBegan": ("operation", "number", "what", "seconds"),
     "RetryScheduled": ("operation", "number", "delay", "delay_source", "record", "line_wait", "line_why"),
     "Throttled": ("operation", "number", "record"),
     "GaveUp": ("operation", "number", "history"),

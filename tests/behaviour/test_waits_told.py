@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from requests_smithy_retry import RetryListener, StopReason, retry_history
+from requests_smithy_retry import RetryLater, RetryListener, StopReason, retry_history
 from requests_smithy_retry.testing import FakeClock, scripted
-from tests.support import send
+from tests.support import Reply, before_each_sleep, send
 
 THINGS = "https://api.example.com:443/things"
 WAITED = "waited 3 s: https://api.example.com was failing; asked again when nobody had asked for a while"
@@ -123,3 +124,84 @@ def test_a_listeners_bug_before_the_wait_reaches_the_caller_and_nobody_is_left_i
         send(adapter)
     (bucket,) = adapter.strategy.snapshot().buckets.values()
     assert 0 == bucket.waiting
+
+
+class Waits(RetryListener):
+    """Notes each wait that begins, and when."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[float, int, str, float | None]] = []
+
+    def wait_began(self, event: Any) -> None:
+        now = event.operation.adapter.clock.now()
+        self.seen.append((round(now, 2), event.number, event.what, event.seconds))
+
+
+USED_UP = Reply(200, {"X-RateLimit-Limit": "1", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "4"})
+
+
+def test_the_wait_for_an_announced_limit_is_told_when_it_begins(caplog: pytest.LogCaptureFixture) -> None:
+    """The INFO log says what is waited for and for how long, and listeners hear of it, before time passes."""
+    waits, told = Waits(), []
+    adapter = scripted(USED_UP, 200, listeners=[waits])
+    before_each_sleep(adapter.clock, lambda _: told.extend(record.getMessage() for record in caplog.records))
+    with caplog.at_level(logging.INFO, "requests_smithy_retry"):
+        send(adapter)
+        assert [] == waits.seen
+        send(adapter)
+    assert [(0.0, 0, "a rate limit", 4.0)] == waits.seen
+    assert [f"GET {THINGS} waits 4.0 s for a rate limit"] == told
+    assert (4.0, "a rate limit") == (vars(caplog.records[0])["retry_wait"], vars(caplog.records[0])["retry_waits_for"])
+
+
+def test_each_thread_that_waits_tells_of_it_once(caplog: pytest.LogCaptureFixture) -> None:
+    """However often its thread looks again meanwhile, and whether it is the first in line or not."""
+    adapter = scripted(USED_UP, *[200] * 3)
+    send(adapter)
+    with caplog.at_level(logging.INFO, "requests_smithy_retry"), ThreadPoolExecutor(3) as pool:
+        list(pool.map(lambda number: send(adapter), range(3)))
+    waits = [record.getMessage() for record in caplog.records if "rate limit" in record.getMessage()]
+    assert 1 <= len(waits) <= 3
+
+
+def test_the_wait_for_a_send_permit_is_told_as_well() -> None:
+    """In adaptive mode, a client that was throttled waits for its permits."""
+    waits = Waits()
+    adapter = scripted(*[Reply(429)] * 2, *[200] * 20, mode="adaptive", listeners=[waits], backoff=0)
+    for _ in range(10):
+        send(adapter)
+    assert waits.seen
+    assert {"a rate limit"} == {what for _, _, what, _ in waits.seen}
+
+
+def test_the_wait_for_a_failing_service_is_told_as_well() -> None:
+    """Nobody knows how long it takes."""
+    waits = Waits()
+    send(down_for(3, listeners=[waits]))
+    assert [(0.15, 3, "the failing service", None), (1.15, 4, "the failing service", None)] == waits.seen
+
+
+def test_a_wait_that_is_not_made_is_not_told() -> None:
+    """One that is too long for ``max_wait`` never begins."""
+    waits = Waits()
+    adapter = scripted(USED_UP, 200, listeners=[waits], max_wait=1)
+    send(adapter)
+    with pytest.raises(RetryLater):
+        send(adapter)
+    assert [] == waits.seen
+
+
+def test_a_listeners_bug_at_the_beginning_of_a_wait_leaves_nobody_in_line() -> None:
+    """It reaches the caller, and the next call is the first in line."""
+
+    class Broken(RetryListener):
+        def wait_began(self, event: Any) -> None:
+            raise ZeroDivisionError
+
+    adapter = scripted(USED_UP, 200, listeners=[Broken()])
+    send(adapter)
+    with pytest.raises(ZeroDivisionError):
+        send(adapter)
+    assert 1 == len(adapter.sent)
+    adapter.clock.advance(5)
+    assert 200 == send(adapter).status_code

@@ -60,6 +60,7 @@ from requests_smithy_retry.events import (
     RetryScheduled,
     Succeeded,
     Throttled,
+    WaitBegan,
 )
 from requests_smithy_retry.quotas import (
     ClientRateLimiter,
@@ -224,6 +225,10 @@ class Told(RetryListener):
         assert_type(event.error, BaseException | None)
         assert_type(event.duration, float)
         assert_type(event.record, AttemptRecord)
+
+    def wait_began(self, event: WaitBegan, /) -> None:
+        assert_type(event.what, str)
+        assert_type(event.seconds, float | None)
 
     def retry_scheduled(self, event: RetryScheduled, /) -> None:
         assert_type(event.delay, float)

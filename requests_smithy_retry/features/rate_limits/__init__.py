@@ -93,7 +93,7 @@ class RateLimits(Announcements):
             longest, until = min(longest, given), min(until, began + 2 * given)
         if call.data.pop(TRIES_SHORTER, False):
             longest = 0.0
-        call.clock.what = "a rate limit"
+        call.clock.begin("a rate limit")
         passed: Pass = wait_in(Turn(limits, max(0.0, longest - waited), until), call.clock)
         log_gate(call.request, passed.waited, passed.source)
         later = self._later(call, limits, waited, passed, until)
