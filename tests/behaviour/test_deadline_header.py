@@ -14,10 +14,13 @@ import pytest
 import requests
 
 from requests_smithy_retry import SdkHeaders, StopReason, deadline_of, mount, retry_history, retry_options
+from requests_smithy_retry.config.retry_options import current_options
 from requests_smithy_retry.testing import FakeClock, FaultServer
 from requests_smithy_retry.testing import Reply as FaultReply
-from tests.support import ScriptedAdapter, scripted, send
+from tests.project.test_docs import blocks_of
+from tests.support import ROOT, ScriptedAdapter, scripted, send
 
+PAGE = ROOT / "docs/howto/bound-the-time.md"
 NAME = "X-Request-Deadline"
 SLOW = {"backoff": lambda attempt, _: 2 * attempt, "deadline_header": NAME}
 
@@ -96,13 +99,11 @@ class Quiet(WSGIRequestHandler):
 
 
 def around(app: Any) -> Any:
-    """The line of the page, for any WSGI application."""
-
-    def in_time(environ: Any, start_response: Any) -> Any:
-        with retry_options(deadline=deadline_of(environ, "HTTP_X_REQUEST_DEADLINE")):
-            return app(environ, start_response)
-
-    return in_time
+    """The recipe of the page, for any WSGI application."""
+    (recipe,) = [block for block in blocks_of(PAGE) if "def in_time(app)" in block]
+    space: dict[str, Any] = {"mount": mount, "requests": requests, "retry_options": retry_options}
+    exec(compile(recipe, PAGE.name, "exec"), space)
+    return space["in_time"](app)
 
 
 @pytest.fixture
@@ -131,6 +132,39 @@ def test_a_wsgi_application_hands_it_on(upstream: FaultServer) -> None:
     session.close()
     assert ("200", True) == (answer.text, is_handed_on(upstream))
     assert ["attempt=1", "attempt=2"] == [request.header("amz-sdk-request") for request in upstream.requests]
+
+
+@pytest.mark.real_time
+def test_a_wsgi_application_hands_it_on_while_it_streams(upstream: FaultServer) -> None:
+    """A body that is made while it is sent is within the block; it is closed, and the block is over afterwards."""
+    session = mount(requests.Session(), deadline_header=NAME)
+    closed: list[bool] = []
+
+    class Body:
+        def __iter__(self) -> Iterator[bytes]:
+            yield str(session.get(upstream.url).status_code).encode()
+
+        def close(self) -> None:
+            closed.append(True)
+
+    def app(environ: Any, start_response: Any) -> Body:
+        start_response("200 OK", [])
+        return Body()
+
+    assert b"200" == b"".join(around(app)({"HTTP_X_REQUEST_DEADLINE": "30"}, lambda *_: None))
+    assert ([True], True) == (closed, is_handed_on(upstream))
+    session.get(upstream.url)
+    assert upstream.requests[-1].header(NAME) is None
+    session.close()
+
+
+def test_a_client_that_leaves_a_streamed_body_ends_the_block() -> None:
+    """The server closes the body, as WSGI has it."""
+    body = around(lambda environ, start_response: iter([b"a", b"b"]))({"HTTP_X_REQUEST_DEADLINE": "30"}, None)
+    assert b"a" == next(body)
+    assert current_options.get().deadline is not None
+    body.close()
+    assert current_options.get().deadline is None
 
 
 @pytest.mark.real_time
