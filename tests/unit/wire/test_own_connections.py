@@ -33,7 +33,7 @@ class UnixConnection(HTTPConnection):
     """The form of docker's and requests-unixsocket's."""
 
     def __init__(self, path: str) -> None:
-        super().__init__("localhost")
+        super().__init__("localhost", timeout=60)
         self.path = path
 
     def connect(self) -> None:
