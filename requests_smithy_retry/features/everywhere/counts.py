@@ -60,14 +60,12 @@ class Reached:
         for kind, number in self._counts.items():
             numbers[kind.unsent] = numbers.get(kind.unsent, 0) + number
         for clause, number in numbers.items():
-            if clause and number:
+            if clause:
                 yield f"the own Retry of {number} {'adapter' if number == 1 else 'adapters'} {clause}"
 
     def lines(self) -> Iterator[str]:
         for kind, number in self._counts.items():
-            if number:
-                policy = kind.policy if isinstance(kind.policy, str) else repr(kind.policy)
-                yield f"{number} x {kind.sentence}{kind.where}: {'left alone' if kind.remedy else policy}"
+            yield f"{number} x {kind.sentence}{kind.where}: {'left alone' if kind.remedy else kind.policy}"
 
     def as_data(self) -> list[Any]:
         """Return the counts for another process, as JSON can write them."""

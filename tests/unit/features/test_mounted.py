@@ -315,8 +315,11 @@ def test_attributes_are_theirs():
     ours.another = 3
     assert ([2], 3) == (adapter.options, adapter.another)
     assert ([2], adapter.poolmanager) == (ours.options, ours.poolmanager)
+    assert ours.max_retries is adapter.max_retries
     with pytest.raises(AttributeError, match=r"SocketOptions.*no attribute 'nothing'"):
         assert ours.nothing
+    with pytest.raises(AttributeError, match="theirs"):
+        assert type(ours).__new__(type(ours)).nothing
 
 
 def test_each_method_of_an_adapter_is_theirs():
@@ -404,6 +407,21 @@ def test_a_proxy_that_cannot_be_is_their_error():
     installed()
     with pytest.raises(requests.exceptions.InvalidProxyURL):
         session_with(SocketOptions([])).get(URL, proxies={"http": "http:///path", "https": "http:///path"})
+
+
+class Local(HTTPAdapter):
+    """Answers by itself, as those of tests do."""
+
+    def send(self, request, **how):
+        response = requests.Response()
+        response.status_code, response.connection = 204, "nowhere"
+        return response
+
+
+def test_a_response_that_is_not_of_an_adapter_stays_as_it_is():
+    """Only a ``connection`` that is theirs becomes ours; and proxies of other schemes are of no concern."""
+    installed(mounted="replace")
+    assert "nowhere" == session_with(Local()).get(URL, proxies={"ftp": "http://proxy"}).connection
 
 
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])

@@ -21,6 +21,9 @@ from urllib3.util.retry import Retry
 
 from requests_smithy_retry import RetryAdapter, install, retry_history, uninstall
 from requests_smithy_retry.testing import FakeClock
+from requests_smithy_retry.wire import private
+from requests_smithy_retry.wire.pools import OWN_POOLS
+from requests_smithy_retry.wire.state import this_thread
 
 if not hasattr(socket, "AF_UNIX"):
     pytest.skip("there are no Unix sockets", allow_module_level=True)
@@ -30,7 +33,7 @@ class UnixConnection(HTTPConnection):
     """The form of docker's and requests-unixsocket's."""
 
     def __init__(self, path: str) -> None:
-        super().__init__("localhost")
+        super().__init__("localhost", timeout=60)
         self.path = path
 
     def connect(self) -> None:
@@ -211,6 +214,18 @@ def test_what_was_sent_may_have_been_applied(way: Any, tmp_path: Path) -> None:
             assert history is None or 1 == len(history.attempts)
 
 
+def test_a_connection_that_is_made_by_hand_concerns_no_attempt(tmp_path: Path) -> None:
+    """It connects and sends as urllib3's does."""
+    serve(tmp_path / "s")
+    adapter = with_pool(type("Ours", (Unix, RetryAdapter), {})(), UnixPool(str(tmp_path / "s")))
+    connection = adapter.get_connection_with_tls_context(None, True)._new_conn()
+    with contextlib.closing(connection):
+        connection.connect()
+        connection.request("GET", "/")
+        assert 200 == connection.getresponse().status
+    assert this_thread.connecting is False
+
+
 def test_a_connection_that_sets_attributes_in_its_own_way_is_left_alone(tmp_path: Path) -> None:
     """Nothing is put on it."""
     serve(tmp_path / "s")
@@ -235,6 +250,13 @@ def test_pools_that_are_not_of_urllib3_are_left_alone() -> None:
     pool = object()
     adapter = with_pool(type("Ours", (Unix, RetryAdapter), {})(max_retries=Retry(0)), pool)
     assert pool is adapter.get_connection(None)
+
+
+def test_a_release_of_urllib3_that_is_not_known_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pools and their connections are urllib3's own."""
+    monkeypatch.setattr(private, "are_known", lambda: False)
+    adapter = with_pool(type("Ours", (Unix, RetryAdapter), {})(), UnixPool("/nowhere"))
+    assert {} == {name: vars(adapter.get_connection(None)).get(name) for name in vars(adapter) if name in OWN_POOLS}
 
 
 def test_nothing_is_kept_alive() -> None:
