@@ -75,17 +75,18 @@ class HttpStatusCodeClassifier:
 
     def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
         """Judge by the status, by what a 403 or a 413 says besides, and by how often a 421 came."""
-        status = outcome.status
-        verdict = verdict_on_status(status) if status in self.codes else NO_ACTION
-        if status == MISDIRECTED and not self.by_status_alone and verdict is NO_ACTION:
+        status, heeds_limits = outcome.status, TOO_MANY_REQUESTS in self.codes
+        if status in self.codes:
+            verdict = verdict_on_status(status)
+            is_refined = status == TOO_MANY_REQUESTS and not self.by_status_alone
+            return _verdict_on_refusal(outcome, verdict) if is_refined else verdict
+        if self.by_status_alone:
+            return NO_ACTION
+        if status == MISDIRECTED:
             return ELSEWHERE if outcome.attempt <= MOST_MISDIRECTED else NO_ACTION
-        if self.by_status_alone or TOO_MANY_REQUESTS not in self.codes:
-            return verdict
-        if status == TOO_MANY_REQUESTS or (status == FORBIDDEN and verdict is NO_ACTION):
-            return _verdict_on_refusal(outcome, verdict)
-        if status == CONTENT_TOO_LARGE and verdict is NO_ACTION and _asks_to_wait(outcome):
-            return TRANSIENT
-        return verdict
+        if status == FORBIDDEN and heeds_limits:
+            return _verdict_on_refusal(outcome, NO_ACTION)
+        return TRANSIENT if status == CONTENT_TOO_LARGE and heeds_limits and _asks_to_wait(outcome) else NO_ACTION
 
 
 def _asks_to_wait(outcome: Outcome) -> bool:

@@ -374,11 +374,15 @@ def arrived(raw: Any, most: int, seconds: float | None) -> Arrived | None:
             return Arrived.WHOLE
         if _has_ended(reader):
             return Arrived.BROKEN
+        is_long = len(before) + len(ahead) > most or framing.is_above(most)
         until = until or earliest(after(seconds, SYSTEM_CLOCK), this_thread.deadline)
         left = None if until is None else until.left()
-        is_late = len(before) + len(ahead) > most or framing.is_above(most) or (left is not None and left <= 0)
-        if is_late or not (reader.fetch_ahead(left) or _has_ended(reader)):
+        if is_long or _is_over(left) or not (reader.fetch_ahead(left) or _has_ended(reader)):
             return Arrived.COMING
+
+
+def _is_over(left: float | None) -> bool:
+    return left is not None and left <= 0
 
 
 def _has_ended(reader: Reader) -> bool:

@@ -82,12 +82,8 @@ class Chunks:
         framed, last = b"", b"\r\n\r\n" if line else b"0\r\n\r\n"  # zeros may become a size or the last chunk
         if line.strip(b"0"):
             # The line of a size that was cut: the size is what came of it, as the one that was meant is no less.
-            size, framed, last = size_in(line), b"\r\n"[line.endswith(b"\r") :], b"0\r\n\r\n"
-            if size <= 0:
-                last = b"\r\n"
-            if size < 0 or (size == 0 and data):
-                raise uex.ProtocolError("a chunk's line broke off, and the rest does not follow it")
-            self._left = size + 2 if size else 0
+            size, framed = size_meant(line, data), b"\r\n"[line.endswith(b"\r") :]
+            self._left, last = (size + 2, b"0\r\n\r\n") if size else (0, b"\r\n")
         if self._left > 2:
             if is_end:
                 raise uex.ProtocolError(f"a chunk was to have {self._left - 2} bytes more than the body has")
@@ -98,6 +94,17 @@ class Chunks:
             framed += b"%x\r\n%b\r\n" % (len(data), data) if data else b""
             framed += last if is_end else b""
         return framed
+
+
+def size_meant(line: bytes, rest: bytes) -> int:
+    """Return the size in a chunk's line that broke off, before the rest of the body.
+
+    :raises uex.ProtocolError: if the rest does not follow it.
+    """
+    size = size_in(line)
+    if size < 0 or (size == 0 and rest):
+        raise uex.ProtocolError("a chunk's line broke off, and the rest does not follow it")
+    return size
 
 
 def size_in(line: bytes) -> int:
