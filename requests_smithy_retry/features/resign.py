@@ -16,6 +16,7 @@ from requests import PreparedRequest, Response
 from requests.auth import AuthBase
 from requests.exceptions import UnrewindableBodyError
 from requests.hooks import default_hooks
+from requests.structures import CaseInsensitiveDict
 from requests.utils import rewind_body, super_len
 
 from ..checks import BadValue, number
@@ -34,9 +35,11 @@ if TYPE_CHECKING:
     from ..core.call import Call
     from ..core.port import Send
 
+    Headers = CaseInsensitiveDict[Any]
+
 NAME = "resign"
 ANSWERED = "resign: answered"
-LENGTH, CREDENTIALS = "content-length", "authorization"
+LENGTH, CREDENTIALS = "Content-Length", "Authorization"
 OF_CONNECTIONS = frozenset(
     {"requests_credssp", "requests_gssapi", "requests_kerberos", "requests_negotiate_sspi", "requests_ntlm"}
 )
@@ -54,7 +57,7 @@ BLAMED = re.compile(rb"(?i)dpop|expired|jti|nonce|proof|recvwindow|replay|signat
 
 
 def resign(auth: Any, *, valid_for: float | None = None) -> Resign:
-    """Have each retry of a request signed anew, as by ``session.auth = resign(OAuth1(...))``.
+    """Have each retry of a request signed anew: give the session an ``auth`` of ``resign(OAuth1(...))``.
 
     With any other adapter than :class:`.RetryAdapter`, it does what ``auth`` does.
 
@@ -124,10 +127,6 @@ class Signature:
         return Signature, ()
 
 
-Changes = dict[str, Any]
-"""Headers by their names in lower case; None: it was taken away."""
-
-
 @dataclass
 class Signing:
     """The signatures of one call.
@@ -147,8 +146,8 @@ class Signing:
     sent: PreparedRequest
     is_of_another: bool
     at: float | None = None
-    asked: Changes = field(default_factory=dict)
-    kept: Changes = field(default_factory=dict)
+    asked: Headers = field(default_factory=CaseInsensitiveDict)
+    kept: Headers = field(default_factory=CaseInsensitiveDict)
     hooks: tuple[Any, ...] = ()
 
 
@@ -224,7 +223,8 @@ def sign(call: Call, signing: Signing) -> None:
     call.is_sent = False  # what the auth raises is not this attempt's failure
     request = picture_of(signature.unsigned)
     request.method, request.url = call.request.method, signing.url
-    apply(request.headers, {**signing.asked, **signing.kept})
+    apply(request.headers, signing.asked)
+    apply(request.headers, signing.kept)
     request.body = before = body_to_sign(signature, call.request.body)
     length = request.headers.get(LENGTH)
     request.prepare_auth(signature.auth.auth)
@@ -303,17 +303,16 @@ def picture_of(request: PreparedRequest) -> PreparedRequest:
     return copy
 
 
-def changes_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> Changes:
-    """Return the headers that changed. Names are compared without their case."""
-    old = {name.lower(): value for name, value in before.items()}
-    new = {name.lower(): value for name, value in after.items()}
-    return {name: new.get(name) for name in old.keys() | new.keys() if old.get(name) != new.get(name)}
+def changes_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> Headers:
+    """Return the headers that changed; None: it was taken away."""
+    old, new = CaseInsensitiveDict(before), CaseInsensitiveDict(after)
+    return CaseInsensitiveDict({name: new.get(name) for name in (*old, *new) if old.get(name) != new.get(name)})
 
 
-def apply(headers: Any, changes: Changes, but: str = "") -> None:
-    """Change headers, all but one; a name that is there keeps its spelling."""
+def apply(headers: Headers, changes: Mapping[str, Any], but: str = "") -> None:
+    """Change headers, all but one."""
     for name, value in changes.items():
-        if name == but:
+        if name.lower() == but.lower():
             continue
         if value is None:
             headers.pop(name, None)
@@ -321,7 +320,7 @@ def apply(headers: Any, changes: Changes, but: str = "") -> None:
             headers[name] = value
 
 
-def is_of_other_kind(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+def is_of_other_kind(before: Headers, now: Headers) -> bool:
     """Return True if the credentials are not the auth's, but those of a ``.netrc``, for instance."""
     old, new = before.get(CREDENTIALS), now.get(CREDENTIALS)
     return None not in (old, new) and str(old).partition(" ")[0] != str(new).partition(" ")[0]
@@ -397,7 +396,7 @@ def signature_in(request: PreparedRequest) -> list[tuple[str, str]]:
     query = str(request.url).partition("?")[2]
     fields = [(name.lower(), text_of(value)) for name, value in request.headers.items()]
     pairs = [(name, value) for name, _, value in (part.partition("=") for part in query.split("&"))]
-    credentials = [(name, value) for name, value in fields if name == CREDENTIALS and SIGNED_VALUE.match(value)]
+    credentials = [(name, value) for name, value in fields if name == CREDENTIALS.lower() and SIGNED_VALUE.match(value)]
     return credentials + [(name, value) for name, value in (*fields, *pairs) if SIGNED_NAME.search(name)]
 
 
