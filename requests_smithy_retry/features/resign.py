@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 NAME = "resign"
 ANSWERED = "resign: answered"
 LENGTH, CREDENTIALS = "Content-Length", "Authorization"
+OF_THE_BODY = frozenset({"content-length", "content-type", "transfer-encoding"})
+"""Headers that go with a body that a redirect takes away."""
 OF_CONNECTIONS = frozenset(
     {"requests_credssp", "requests_gssapi", "requests_kerberos", "requests_negotiate_sspi", "requests_ntlm"}
 )
@@ -174,8 +176,10 @@ def signing_of(call: Call) -> Signing | None:
     known: Signing | None = call.data.get(NAME)
     if known is not None and known.request is call.request:
         return known
-    hooks = call.request.hooks.get("response") or ()
-    signature = next((hook for hook in reversed(list(hooks)) if isinstance(hook, Signature)), None)
+    hooks = (getattr(call.request, "hooks", None) or {}).get("response")
+    if not isinstance(hooks, list):  # a program may have set a function in its place
+        return None
+    signature = next((hook for hook in reversed(hooks) if isinstance(hook, Signature)), None)
     if signature is None or signature.auth is None:
         return None
     made = call.data[NAME] = begin(signature, call.request, call.facts.to_send)
@@ -193,8 +197,7 @@ def begin(signature: Signature, request: PreparedRequest, to_send: PreparedReque
     assert signed is not None
     url = url_to_sign(str(unsigned.url), str(signed.url), str(request.url))
     changes = changes_of(signed.headers, to_send.headers)
-    own = changes_of(unsigned.headers, signed.headers)
-    is_off = any(value is not None and changes.get(name, value) is None for name, value in own.items())
+    is_off = is_taken_off(unsigned, signed, request, changes)
     if url is None or (signature.is_sent and (is_off or is_of_other_kind(signed.headers, to_send.headers))):
         return None
     is_of_another = signature.is_sent and (signed.url, signed.method) != (request.url, request.method)
@@ -318,6 +321,17 @@ def apply(headers: Headers, changes: Mapping[str, Any], but: str = "") -> None:
             headers.pop(name, None)
         else:
             headers[name] = value
+
+
+def is_taken_off(
+    unsigned: PreparedRequest, signed: PreparedRequest, request: PreparedRequest, changes: Headers
+) -> bool:
+    """Return True if a copy of a signed request is without the signature: a header of it, or the body that has it."""
+    own = changes_of(unsigned.headers, signed.headers)
+    are_gone = [name for name in own if name.lower() not in OF_THE_BODY and changes.get(name, own[name]) is None]
+    return any(own[name] is not None for name in are_gone) or (
+        request.body is None and signed.body is not unsigned.body
+    )
 
 
 def is_of_other_kind(before: Headers, now: Headers) -> bool:

@@ -247,6 +247,23 @@ def test_a_body_and_a_url_that_the_program_changed_stay() -> None:
     )
 
 
+def test_a_body_in_parts_has_its_length() -> None:
+    """requests would take the number of its parts for that."""
+    adapter = scripted(503, 200)
+    prepared = requests.Request("PUT", URL, data=b"abc", auth=resign(Numbered())).prepare()
+    prepared.body = [b"a", b"bc"]  # type: ignore[assignment]
+    adapter.send(prepared)
+    assert [(b"abc", "3")] * 2 == [(sent.body, sent.headers["Content-Length"]) for sent in adapter.sent]
+
+
+@pytest.mark.parametrize("hooks", [None, {}, {"response": print}, {"response": [print]}])
+def test_any_hooks_are_fine(hooks: Any) -> None:
+    """A program may have set a function in the place of a list, or nothing."""
+    adapter, prepared = scripted(503, 200), requests.Request("GET", URL).prepare()
+    prepared.hooks = hooks
+    assert 200 == adapter.send(prepared).status_code
+
+
 def test_a_minted_key_is_signed() -> None:
     """The key of a POST is the same in each attempt, and the auth sees it from the second on."""
     auth = Numbered()
@@ -348,6 +365,29 @@ def test_a_redirect_of_a_signed_query(target: str, signed: str) -> None:
     """A signature that the service gave back is replaced."""
     adapter, _ = send(location(target), 200, auth=resign(InQuery()), given={"params": {"a": "1"}})
     assert f"https://api.example.com{signed}" == adapter.sent[1].url
+
+
+def test_a_redirect_that_takes_a_signed_body_away_is_left_alone() -> None:
+    """What was signed is not there any more; an auth may refuse to sign a GET in its body."""
+    auth = InBody()
+    adapter, _ = send(location("/b", 303), 503, 200, auth=resign(auth), method="POST", given={"data": b"a"})
+    assert [b"a&n=99", None, None] == [sent.body for sent in adapter.sent]
+    assert 1 == len(auth.signed)
+
+
+class Typing(Numbered):
+    """Sets a type of the body, too."""
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        request.headers["Content-Type"] = "text/plain"
+        request.headers.pop("Accept-Encoding", None)
+        return super().__call__(request)
+
+
+def test_a_redirect_that_takes_a_body_away_is_signed() -> None:
+    """The headers of the body go with it, and the signature stays."""
+    adapter, _ = send(location("/b", 303), 200, auth=resign(Typing()), method="POST", given={"data": b"a"})
+    assert ["Mac n=1", "Mac n=2"] == seen(adapter)
 
 
 class InPath(Numbered):
