@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from .features.deadline_header import deadline_of as deadline_of
     from .features.everywhere.installation import install as install, uninstall as uninstall
     from .features.rate_limits import RateLimitDialect as RateLimitDialect
+    from .features.resign import resign as resign
     from .observing.events import RetryListener as RetryListener
     from .observing.history import (
         AttemptRecord as AttemptRecord,
@@ -73,6 +74,7 @@ else:  # pragma: no branch - a type checker would accept any name
         "features.deadline_header": "deadline_of",
         "features.everywhere.installation": "install uninstall",
         "features.rate_limits": "RateLimitDialect",
+        "features.resign": "resign",
         "observing.events": "RetryListener",
         "observing.history": "AttemptRecord RetryHistory retry_history",
         "observing.summary": "RetrySummary retry_summary",

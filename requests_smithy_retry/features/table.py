@@ -34,6 +34,7 @@ OUTER: dict[str, Callable[[RetryConfig], object]] = {
 INNER: dict[str, Callable[[RetryConfig], object]] = {
     "deadline_header": lambda config: config.deadline_header,
     "resume": lambda _: True,
+    "resign": lambda _: True,
 }
 """Those that stand around a send, outside and inside of them: a strategy that is driven by hand does without them."""
 BRINGS = {"rate_limits": "pacing", "resume": "resume", "renewal": "on_unauthorized"}

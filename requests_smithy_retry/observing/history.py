@@ -23,6 +23,8 @@ else:  # pragma: no branch - for typing.get_type_hints; the strategies import th
 ATTRIBUTE = "_retry_history"
 STARTED = "_retry_started"
 PIECES = "_retry_pieces"
+RENEWED = {"on_unauthorized": "with new credentials ", "resign": "signed anew "}
+"""What an attempt has that a refusal was answered with."""
 MAX_KEPT = 100
 """The most attempts that are kept: the first and the last ones."""
 
@@ -107,7 +109,7 @@ class AttemptRecord(NamedTuple):
         waits = [f"{self.delay:.3g} s ({self.delay_source})"] if self.delay else []
         waits += [f"{self.permit_wait:.3g} s for a permit"] if self.permit_wait else []
         waits += [f"{self.gate_wait:.3g} s for a rate limit ({self.gate_source})"] if self.gate_wait else []
-        renewed = "with new credentials " if self.delay_source == "on_unauthorized" else ""
+        renewed = RENEWED.get(self.delay_source, "")
         return renewed + (f"after {' and '.join(waits)} " if waits else "")
 
     @property
