@@ -94,16 +94,15 @@ class Counters:
         if self is not PROCESS:
             PROCESS.at_once(scope)
 
-    def ended(self, scope: str, history: RetryHistory) -> None:
-        """Count an operation that is no first-try success."""
-        retries, waited = 0, history.line_wait
-        for each in history.attempts:
-            retries = each.number - 1
-            waited += each.delay + each.permit_wait + each.gate_wait + each.line_wait
-        is_saved, is_unsent = retries > 0 and history.stop_reason is StopReason.SUCCESS, not history.attempts
-        is_lost = history.gave_up and not is_unsent
-        counted = RetrySummary(1, int(retries > 0), retries, int(is_saved), int(is_lost), int(is_unsent), waited)
-        self._add(scope, counted)
+    def ended(self, scope: str, history: RetryHistory, before: RetrySummary | None = None) -> None:
+        """Count an operation that is no first-try success.
+
+        :param before: what it was counted as when its response was handed over, whose body then went on or was lost.
+        """
+        found = counted(history)
+        if before is not None:
+            found = RetrySummary(*(getattr(found, name) - getattr(before, name) for name in COUNTS))
+        self._add(scope, found)
 
     def _add(self, scope: str, counted: RetrySummary) -> None:
         with self._lock:
@@ -120,6 +119,17 @@ class Counters:
             for name, number in self._at_once.items():
                 found[name] = add_up((found.get(name, RetrySummary()), RetrySummary(number)))
             return found
+
+
+def counted(history: RetryHistory) -> RetrySummary:
+    """Return what an operation counts as."""
+    retries, waited = 0, history.line_wait
+    for each in history.attempts:
+        retries = each.number - 1
+        waited += each.delay + each.permit_wait + each.gate_wait + each.line_wait
+    is_saved, is_unsent = retries > 0 and history.stop_reason is StopReason.SUCCESS, not history.attempts
+    is_lost = history.gave_up and not is_unsent
+    return RetrySummary(1, int(retries > 0), retries, int(is_saved), int(is_lost), int(is_unsent), waited)
 
 
 PROCESS = Counters()

@@ -192,6 +192,15 @@ class WatchedBody:
         self.began_at = self.received
         self.pieces += 1
 
+    def extend(self, until: int, total: int | None) -> bool:
+        """Take it that the first connection brings only the beginning of a body. False: its framing cannot tell."""
+        raw: Any = self._raw()
+        if self._chunks is not None or self.total not in (None, until):
+            return False
+        self.until = until
+        self.total = self._length = raw._original_response.length = raw.length_remaining = total
+        return True
+
     def prove(self) -> None:
         """Receive the first bytes of a continuation, to be read later."""
         self._ahead += self._continued(LEAST)
