@@ -245,8 +245,8 @@ class RetryAdapter(AdapterBase):
             )
         finally:
             this_thread.sender = outer
-        if call.receives is not None:
-            call.receives(response)
+        if call.rest is not None:
+            call.rest.receive(response)
         return response
 
     def _send_once(self, request: PreparedRequest, stream: bool, timeout: Any, how: dict[str, Any]) -> Response:

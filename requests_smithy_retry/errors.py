@@ -82,6 +82,8 @@ class StopReason(enum.Enum):
     REQUEST_FAULT = "the request itself is at fault"
     """An invalid URL, a bad certificate or the like; nothing was classified (contract 2). The caller gets the
     exception."""
+    BODY_NOT_CONTINUED = "the body broke off and was not continued"
+    """With ``stream=True``, in its reader's hands (contract 14.6). The caller gets the exception that says why."""
     MAX_ATTEMPTS = "no attempts are left"
     """``max_attempts`` requests were sent; without a number, three attempts that count (contract 6.2). The caller gets
     the last response or exception."""

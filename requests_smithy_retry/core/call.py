@@ -25,6 +25,7 @@ from .held import Held, complete, named, received_by, release_connection
 from .line import UNLIMITED
 from .plan import Plan
 from .policy import leaves_time
+from .port import Rest
 from .replay import RequestFacts
 from .scope import Scope
 from .strategy import StandardRetryToken
@@ -49,7 +50,7 @@ class Call:
     :param timeout: the caller's.
     :param how: the other arguments of ``send``.
     :param options: of the ``retry_options`` blocks around it.
-    :param receives: goes on with a body that broke off, by a response of which nothing was read.
+    :param rest: goes on with a body that broke off, by a response of which nothing was read; None: it does not.
     """
 
     number: int = 0
@@ -86,7 +87,7 @@ class Call:
         timeout: Any,
         how: dict[str, Any],
         options: OperationOptions,
-        receives: Callable[[Response], object] | None = None,
+        rest: Rest | None = None,
     ) -> None:
         self.plan: Plan = adapter.plan
         config = self.config = self.plan.config
@@ -96,7 +97,7 @@ class Call:
         self.timeout: Any = config.timeout if timeout is None else timeout
         self.how = how
         self.options = options
-        self.receives = receives
+        self.rest = rest
         self.strategy = self.plan.strategy
         self.policy = self.plan.policy
         self.limits: TimeLimits | None = None
@@ -124,7 +125,7 @@ class Call:
     def history(self) -> Recorder:
         """The record of its attempts."""
         shown = self.scope_name if self.scope is None else self.scope.shown
-        return Recorder(self.request, shown, self.adapter.clock, self.observed, is_told=self.receives is not None)
+        return Recorder(self.request, shown, self.adapter.clock, self.observed, is_told=self.rest is not None)
 
     @property
     def deadline(self) -> float | None:

@@ -6,7 +6,6 @@ a retry, and no by ``RetryError``. The loop alone sends, waits and tells.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from logging import DEBUG
 
 from requests import PreparedRequest, Response
@@ -15,7 +14,7 @@ from ..classifiers.fold import Classification, classification_of
 from ..classifiers.outcome import Outcome
 from ..config.retry_options import current_options
 from ..errors import RetryError, StopReason
-from ..observing.history import AttemptRecord, Before, RetryHistory, ScheduledRetry, attach
+from ..observing.history import PIECES, AttemptRecord, Before, RetryHistory, ScheduledRetry, attach, with_pieces
 from ..observing.log import log_attempt, logger
 from ..wire.broken import sets_cookies, with_broken_body
 from ..wire.state import this_thread
@@ -23,6 +22,7 @@ from .attempt import AttemptFailed, asks_for_nothing
 from .call import AT_ONCE, Call
 from .endings import is_raised, not_sent_error, status_error, wait_that_ended
 from .policy import leaves_time
+from .port import Rest
 from .quota import Payment
 from .strategy import StandardRetryToken, delay_of
 from .waiting import WaitEnded
@@ -175,7 +175,7 @@ def succeed(call: Call, verdict: Classification | None = None) -> Response:
         token.note_sent(call.started, call.allowed)
     if token is not None:
         call.strategy.record_success(token=token)
-    if call.number > 1 or verdict is not None or call.before is not AT_ONCE:
+    if call.number > 1 or verdict is not None or call.before is not AT_ONCE or PIECES in vars(response):
         return succeed_late(call, verdict)
     if call.limits is not None and call.stream:
         call.limits.lift(response)
@@ -305,25 +305,29 @@ def end_history(
         seconds = None if asked is None else max(0.0, asked - (now - last.ended))
     assert call.scope is not None
     error = None if call.held is None else call.held.error
+    if call.rest is not None:
+        reason, why = call.rest.ending(reason, why)
     history = call.history.history(reason, why, call.most_attempts, call.scope.quota.gave_up, error, seconds)
-    call.adapter.counters.ended(call.scope_name, history)
+    if call.rest is None:
+        pieces = () if call.response is None else vars(call.response).get(PIECES, ())
+        call.adapter.counters.ended(call.scope_name, with_pieces(history, pieces))
+    else:
+        call.rest.count(call.adapter.counters, call.scope_name, history)
     return history
 
 
-def go_on(
-    call: Call, request: PreparedRequest, receives: Callable[[Response], object], error: Exception, brought: int
-) -> Response:
+def go_on(call: Call, request: PreparedRequest, rest: Rest, error: Exception, brought: int) -> Response:
     """Go on with a body that broke off, as an operation of its own that retries the call which brought it.
 
     :param request: for the rest.
-    :param receives: takes in the answer.
+    :param rest: takes in the answer.
     :param error: of the body that broke off.
     :param brought: the bytes that came before over the connection that broke off.
     """
     outer = this_thread.deadline, this_thread.connecting, this_thread.peer
     kept = current_options.set(call.options)
     try:
-        again = Call(call.adapter, request, True, call.timeout, call.how, call.options, receives)
+        again = Call(call.adapter, request, True, call.timeout, call.how, call.options, rest)
         if not call.stream:
             again.limits = call.limits  # one in its reader's hands has time of its own
         again.scope_name, again.data, again.brought = call.scope_name, call.data, brought

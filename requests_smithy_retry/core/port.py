@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from requests import Response
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from ..classifiers.outcome import Outcome
     from ..classifiers.protocol import RetryClassifier
     from ..config.retry_config import RetryConfig
+    from ..errors import StopReason
+    from ..observing.history import RetryHistory
+    from ..observing.summary import Counters
     from .call import Call
     from .server_hints import Hint
 
@@ -45,6 +48,19 @@ class Feature:
 
     def judged(self, call: Call, outcome: Outcome, verdict: Classification) -> None:
         """Take in the verdict on an attempt that failed, or that a classifier looked at."""
+
+
+class Rest(Protocol):
+    """The rest of a body that broke off, for which a call of its own asks."""
+
+    def receive(self, response: Response) -> object:
+        """Take in an answer of which nothing was read."""
+
+    def ending(self, reason: StopReason, why: str) -> tuple[StopReason, str]:
+        """Return why the call is over, given what its last answer says of it, and the phrase."""
+
+    def count(self, counters: Counters, scope: str, history: RetryHistory) -> None:
+        """Count the call as a part of the one whose body it is."""
 
 
 def overrides(feature: Feature, name: str) -> bool:

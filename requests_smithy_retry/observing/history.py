@@ -5,6 +5,7 @@ It is attached to the response or the exception that the caller gets. For a firs
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..checks import most_attempts
@@ -25,6 +26,8 @@ STARTED = "_retry_started"
 PIECES = "_retry_pieces"
 RENEWED = {"on_unauthorized": "with new credentials ", "resign": "signed anew "}
 """What an attempt has that a refusal was answered with."""
+PART = "_retry_part"
+"""Has a phrase on what a response lacks although it succeeded."""
 MAX_KEPT = 100
 """The most attempts that are kept: the first and the last ones."""
 
@@ -159,7 +162,8 @@ class RetryHistory(NamedTuple):
         count = self.attempts[-1].number
         of = "" if self.max_attempts is None else f" of {self.max_attempts}"
         if self.stop_reason is StopReason.SUCCESS:
-            return f"succeeded at attempt {count}{of}"
+            told = "" if self.why == StopReason.SUCCESS.value else f": {self.why}"
+            return f"succeeded at attempt {count}{of}{told}"
         ending = self.attempts[-1].ending
         if not self.gave_up:
             deleted = "" if self.deleted_by is None else f"; attempt {self.deleted_by} may have deleted it"
@@ -222,14 +226,26 @@ def attach(target: Any, history: RetryHistory) -> None:
 
     A response is pickled by its list ``__attrs__``, so the history is added to the list of this one.
     """
-    for piece in vars(target).pop(PIECES, ()):
-        history = joined(history, piece)
+    history = with_part(with_pieces(history, pieces_of(target)), target)
     setattr(target, ATTRIBUTE, history)
     pickled = getattr(target, "__attrs__", None)
     if isinstance(pickled, list) and ATTRIBUTE not in pickled:
         target.__attrs__ = [*pickled, ATTRIBUTE, "__attrs__"]
     if hasattr(target, "add_note"):
         target.add_note(history.sentence)
+
+
+def with_pieces(history: RetryHistory, pieces: Iterable[RetryHistory]) -> RetryHistory:
+    """Return the history of a body with its continuations."""
+    for piece in pieces:
+        history = joined(history, piece)
+    return history
+
+
+def with_part(history: RetryHistory, target: Any) -> RetryHistory:
+    """Return the history of a response, with what it lacks although it succeeded."""
+    part = vars(target).get(PART)
+    return history if part is None or history.stop_reason is not StopReason.SUCCESS else history._replace(why=part)
 
 
 def pieces_of(target: Any) -> tuple[RetryHistory, ...]:
@@ -327,6 +343,4 @@ def _of_first_try(response: Any, started: float) -> RetryHistory:
     scope = adapter.scope_of(response.request) if hasattr(adapter, "scope_of") else scope_of(response.request.url)
     most = most_attempts(getattr(adapter, "strategy", None))
     history = RetryHistory(without_secrets(scope), (record,), StopReason.SUCCESS, StopReason.SUCCESS.value, most)
-    for piece in vars(response).get(PIECES, ()):
-        history = joined(history, piece)
-    return history
+    return with_part(with_pieces(history, vars(response).get(PIECES, ())), response)

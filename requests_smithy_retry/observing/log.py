@@ -86,6 +86,11 @@ def log_left_alone(sentence: str) -> None:
     logger.info("left alone: %s", sentence, extra={"retry_left_alone": sentence})
 
 
+def log_part(request: PreparedRequest, part: str) -> None:
+    """Log that the answer to a request for the whole brings a part alone, at WARNING."""
+    logger.warning("%s %s: %s", request.method, safe_url(request.url), part, extra=_extra(request))
+
+
 def log_end(request: PreparedRequest, history: RetryHistory, number: int) -> None:
     """Log an operation that gave up, or whose retry of a deletion found nothing to delete.
 

@@ -91,23 +91,22 @@ class Counters:
     def at_once(self, scope: str) -> None:
         """Count a first-try success."""
         with _lock:
-            for counted in (self._at_once, PROCESS._at_once):
-                name = scope if scope in counted or len(counted) < MOST_HOSTS else None
-                counted[name] = counted.get(name, 0) + 1
+            for seen in (self._at_once, PROCESS._at_once):
+                name = scope if scope in seen or len(seen) < MOST_HOSTS else None
+                seen[name] = seen.get(name, 0) + 1
 
-    def ended(self, scope: str, history: RetryHistory) -> None:
-        """Count an operation that is no first-try success."""
-        retries, waited = 0, history.line_wait
-        for each in history.attempts:
-            retries = each.number - 1
-            waited += each.delay + each.permit_wait + each.gate_wait + each.line_wait
-        is_saved, is_unsent = retries > 0 and history.stop_reason is StopReason.SUCCESS, not history.attempts
-        is_lost = history.gave_up and not is_unsent
-        one = RetrySummary(1, int(retries > 0), retries, int(is_saved), int(is_lost), int(is_unsent), waited)
+    def ended(self, scope: str, history: RetryHistory, before: RetrySummary | None = None) -> None:
+        """Count an operation that is no first-try success.
+
+        :param before: what it was counted as when its response was handed over, whose body then went on or was lost.
+        """
+        one = counted(history)
+        if before is not None:
+            one = RetrySummary(*(getattr(one, name) - getattr(before, name) for name in COUNTS))
         with _lock:
-            for counted in (self._others, PROCESS._others):
-                name = scope if scope in counted or len(counted) < MOST_HOSTS else None
-                counted[name] = add_up((counted.get(name, RetrySummary()), one))
+            for others in (self._others, PROCESS._others):
+                name = scope if scope in others or len(others) < MOST_HOSTS else None
+                others[name] = add_up((others.get(name, RetrySummary()), one))
 
     def read(self) -> dict[str | None, RetrySummary]:
         """Return what was counted, by scope; None: those of scopes beyond the first :data:`MOST_HOSTS`."""
@@ -116,6 +115,17 @@ class Counters:
             for name, number in self._at_once.items():
                 found[name] = add_up((found.get(name, RetrySummary()), RetrySummary(number)))
             return found
+
+
+def counted(history: RetryHistory) -> RetrySummary:
+    """Return what an operation counts as."""
+    retries, waited = 0, history.line_wait
+    for each in history.attempts:
+        retries = each.number - 1
+        waited += each.delay + each.permit_wait + each.gate_wait + each.line_wait
+    is_saved, is_unsent = retries > 0 and history.stop_reason is StopReason.SUCCESS, not history.attempts
+    is_lost = history.gave_up and not is_unsent
+    return RetrySummary(1, int(retries > 0), retries, int(is_saved), int(is_lost), int(is_unsent), waited)
 
 
 PROCESS = Counters()

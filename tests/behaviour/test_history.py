@@ -360,6 +360,7 @@ def test_the_phrases_stay_as_they_are():
         "NOT_RESENDABLE": "the request may have been applied and is not idempotent",
         "BODY_NOT_REPLAYABLE": "the body cannot be replayed",
         "REQUEST_FAULT": "the request itself is at fault",
+        "BODY_NOT_CONTINUED": "the body broke off and was not continued",
         "MAX_ATTEMPTS": "no attempts are left",
         "HINT_TOO_LONG": "the server asked for too long a wait",
         "DEADLINE": "the wait would not end before the deadline",

@@ -18,7 +18,14 @@ import requests
 import urllib3.exceptions
 from requests.adapters import HTTPAdapter
 
-from requests_smithy_retry import RetryAdapter, RetryListener, StopReason, retry_history, retry_options
+from requests_smithy_retry import (
+    RetryAdapter,
+    RetryListener,
+    StopReason,
+    retry_history,
+    retry_options,
+    retry_summary,
+)
 from tests.faults import (
     BadChunkSize,
     Behaviour,
@@ -692,3 +699,157 @@ def test_a_redirect_whose_cut_body_is_watched_is_followed(body: bytes, framing: 
     for stream in (False, True):
         with FaultServer([cut, Reply(body=b"done")]) as server, session(listeners=[bar]) as made:
             assert b"done" == made.get(server.url, timeout=60, stream=stream).content
+
+
+class Told(RetryListener):
+    """Keeps the last event of each operation."""
+
+    def __init__(self) -> None:
+        self.ends: list[Any] = []
+
+    def gave_up(self, event: Any) -> None:
+        self.ends.append(event.history.stop_reason)
+
+    def succeeded(self, event: Any) -> None:
+        self.ends.append(event.number)
+
+
+LOST: dict[str, tuple[Any, int, str]] = {
+    "no validator": (CutBody(Reply(200, {}, BODY), at=1000), 1, "no strong validator"),
+    "chunked": (CutBody(Reply(200, {}, BODY, framing="chunked"), at=1000), 1, "no strong validator"),
+    "a POST": (CutBody(Reply(200, {"ETag": TAG}, BODY), at=1000), 1, "the answer 200 to a POST"),
+    "no ranges": (CutBody(Reply(200, {"ETag": TAG, "Accept-Ranges": "none"}, BODY), at=1000), 1, "sends no ranges"),
+    "changed": (Shelf(1000, rest=MISFITS["200"]), 2, "the etag has changed|answered with 200"),
+    "gone": (Shelf(1000, rest=MISFITS["404"]), 2, "answered with 404"),
+    "down": (Shelf(1000, rest=MISFITS["503"]), 2, "attempts"),
+}
+
+
+@pytest.mark.parametrize("kind", LOST)
+def test_a_stream_that_is_lost_is_told_of_everywhere(kind: str, caplog: pytest.LogCaptureFixture) -> None:
+    """The exception, the history of both, the log, the listeners and the summary say it, and why; once."""
+    file, attempts, why = LOST[kind]
+    file = Shelf(1000, rest=file.rest) if isinstance(file, Shelf) else file
+    told = Told()
+    with FaultServer(file) as server, session(max_attempts=2, listeners=[told]) as made:
+        response = made.request("POST" if kind == "a POST" else "GET", server.url, stream=True, timeout=60)
+        error = error_of(lambda: response.content)
+        summary = retry_summary(made)
+    assert is_cut(error)
+    assert re.search(f"at byte {1000 if kind != 'chunked' else ''}.*; not continued: ", str(error))
+    history = retry_history(error)
+    assert history == retry_history(response)
+    assert (attempts, True) == (len(history.attempts), history.gave_up)
+    assert re.search(why, history.sentence)
+    assert [history.stop_reason] == told.ends
+    assert [history.sentence] == [
+        record.getMessage().split(": ", 1)[1] for record in caplog.records if record.levelno > 20
+    ]
+    assert (1, 0, 1) == (summary.operations, summary.saved, summary.lost)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_body_that_went_on_is_one_operation_that_was_saved(stream: bool) -> None:
+    """However often it broke off, and also if its head came at the second attempt."""
+    turns: list[Behaviour] = [Reply(503)]
+    shelf = Shelf(100_000, 50_000)
+    told = Told()
+    server = FaultServer(lambda request: turns.pop() if turns else shelf(request))
+    with server, session(max_attempts=3, listeners=[told]) as made:
+        assert BODY == made.get(server.url, stream=stream, timeout=60).content
+        summary = retry_summary(made)
+    assert (1, 1, 0) == (summary.operations, summary.saved, summary.lost)
+    assert all(isinstance(end, int) for end in told.ends)
+
+
+def test_who_switched_it_off_is_told_as_well() -> None:
+    """The stream is lost all the same."""
+    with FaultServer(Shelf(1000)) as server, session(resume=False) as made:
+        error = error_of(lambda: made.get(server.url, stream=True, timeout=60).content)
+        assert 1 == retry_summary(made).lost
+    assert "not continued: resume=False" in str(error)
+
+
+def test_a_lost_stream_whose_response_is_gone_is_an_error_alone() -> None:
+    """Only ``raw`` was kept, which has no history."""
+    with FaultServer(CutBody(Reply(body=BODY), at=1000)) as server, session() as made:
+        raw = made.get(server.url, stream=True, timeout=60).raw
+        error = error_of(raw.read)
+        assert 0 == retry_summary(made).lost
+    assert "not continued" in str(error)
+    assert retry_history(error) is None
+
+
+class Beginning:
+    """A server that sends the first third to who asks for the whole."""
+
+    def __init__(self, headers: dict[str, str], framing: Any = "length", rest: bool = True, first: int = 0) -> None:
+        self.headers, self.framing, self.rest, self.first = headers, framing, rest, first
+
+    def __call__(self, request: RecordedRequest) -> Behaviour:
+        asked = re.fullmatch(r"bytes=(\d+)-(\d*)", request.header("Range") or "")
+        first, end = (int(asked[1]), int(asked[2] or len(BODY) - 1) + 1) if asked else (self.first, 100_000)
+        if asked and not self.rest:
+            return Reply(416)
+        headers = {**self.headers, "Content-Range": f"bytes {first}-{end - 1}/{len(BODY)}"}
+        return Reply(206, headers, BODY[first:end], framing=self.framing)
+
+
+@pytest.mark.parametrize("framing", ["length", "close"])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_beginning_that_nobody_asked_for_goes_on(way: str, framing: Any) -> None:
+    """A 206 to a request without ``Range`` is a body that breaks off at its end, where it can be continued."""
+    for stream in (False, True):
+        with FaultServer(Beginning({"ETag": TAG}, framing)) as server, session() as made:
+            response = made.get(server.url, stream=stream, timeout=60)
+            assert BODY == (WAYS[way](response) if stream else response.content)
+            assert [206, 206] == [200 + (item.status or 6) % 200 for item in retry_history(response).attempts]
+        assert 2 == len(server.requests)
+
+
+ONLY_A_PART: dict[str, tuple[Any, dict[str, Any]]] = {
+    "no validator": (Beginning({}), {}),
+    "chunked": (Beginning({"ETag": TAG}, "chunked"), {}),
+    "the middle": (Beginning({"ETag": TAG}, first=1000), {}),
+    "one attempt": (Beginning({"ETag": TAG}), {"max_attempts": 1}),
+    "resume=False": (Beginning({"ETag": TAG}), {"resume": False}),
+}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("kind", ONLY_A_PART)
+def test_a_part_that_nobody_asked_for_is_told_of(kind: str, stream: bool, caplog: pytest.LogCaptureFixture) -> None:
+    """Where the rest cannot be had, the caller gets the part, and the log and the history say that it is one."""
+    file, options = ONLY_A_PART[kind]
+    with FaultServer(file) as server, session(**options) as made:
+        response = made.get(server.url, stream=stream, timeout=60)
+        assert BODY[file.first : 100_000] == response.content
+    told = f"the server sent bytes {file.first} to 99999 of {len(BODY)}, though the whole was asked for"
+    assert f"succeeded at attempt 1: {told}" == retry_history(response).sentence.replace(" of 1:", ":")
+    assert told in caplog.text
+
+
+def test_a_part_after_a_retry_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    """Its history is made in another place."""
+    turns: list[Behaviour] = [Reply(503)]
+    with FaultServer(lambda request: turns.pop() if turns else Beginning({})(request)) as server, session() as made:
+        assert "of 324000" in retry_history(made.get(server.url, timeout=60)).sentence.replace(str(len(BODY)), "324000")
+    assert "though the whole was asked for" in caplog.text
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_beginning_whose_rest_does_not_come_is_an_error(stream: bool) -> None:
+    """As with any body that may be continued, and cannot be."""
+    error = got(Beginning({"ETag": TAG}, rest=False), stream, max_attempts=2)
+    assert is_cut(error)
+
+
+@pytest.mark.parametrize(("own", "content"), [("bytes=0-99999", None), (None, f"bytes 0-{len(BODY) - 1}/{len(BODY)}")])
+def test_a_part_that_was_asked_for_or_is_all_is_no_part(own: str | None, content: str | None) -> None:
+    """Nothing is to be told of."""
+    body = BODY if content else BODY[:100_000]
+    headers = {"Content-Range": content or f"bytes 0-99999/{len(BODY)}"}
+    with FaultServer(Reply(206, headers, body)) as server, session() as made:
+        response = made.get(server.url, headers={"Range": own} if own else {}, timeout=60)
+        assert body == response.content
+    assert "succeeded at attempt 1" == retry_history(response).sentence

@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from ...core.port import Send
 
 
-VALIDATORS = frozenset({"etag", "last-modified"})
-"""The fields by which a body may be continued."""
+FIELDS = frozenset({"etag", "last-modified", "content-range"})
+"""The fields by which a body may be continued, or is known to be a part."""
 
 
 class Resume(Feature):
-    """The seam: the body of a success is watched where it may be continued, or where listeners hear of it."""
+    """The seam: the body of a success is watched where it may be continued, or somebody is to hear of it."""
 
     def around(self, send: Send, call: Call) -> Response:
         """Have a body watched, if there is reason to. What brings the rest of one is received as such."""
         response = send(call)
-        if response.status_code < 400 and call.receives is None:
+        if response.status_code < 400 and call.rest is None:
             is_heard = call.observed is not None and call.observed.heard is not None
-            if is_heard or not VALIDATORS.isdisjoint(names_in(response.headers)):
+            if call.stream or is_heard or not FIELDS.isdisjoint(names_in(response.headers)):
                 from .mending import watch_body  # many programs get no body that could be continued
 
                 watch_body(call, response)

@@ -166,7 +166,8 @@ class WatchedBody:
                 is_first = self.pieces == 1 and self._failure is None
                 return self._read(reader, buffer) if is_first else self._go_on(buffer)
             except WIRE as error:  # noqa: PERF203 - it goes on elsewhere
-                if self.mend is None or self._ends_by_itself or is_interruption(error):
+                is_kept = getattr(self._raw(), "_connection", None) is not None  # else a program has given it back
+                if self.mend is None or not is_kept or self._ends_by_itself or is_interruption(error):
                     raise
                 self.close_connection(reader)
                 try:
@@ -197,6 +198,15 @@ class WatchedBody:
         self.until, self.total = until, total
         self.began_at = self.received
         self.pieces += 1
+
+    def extend(self, until: int, total: int | None) -> bool:
+        """Take it that the first connection brings only the beginning of a body. False: its framing cannot tell."""
+        raw: Any = self._raw()
+        if self._chunks is not None or self.total not in (None, until):
+            return False
+        self.until = until
+        self.total = self._length = raw._original_response.length = raw.length_remaining = total
+        return True
 
     def prove(self) -> None:
         """Receive the first bytes of a continuation, to be read later."""
@@ -302,7 +312,9 @@ class WatchedBody:
         except WIRE as error:
             if is_interruption(error):
                 raise
-            self.close_connection()
+            rest.close()
+            raw: Any = self._raw()
+            raw._connection.close()
 
     def _is_owed(self) -> bool:
         """Return True if bytes that came were not given out yet: a reader gets them before an error.

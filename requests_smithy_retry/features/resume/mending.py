@@ -16,48 +16,70 @@ from requests import PreparedRequest, Response
 from ...core.call import Call
 from ...core.loop import go_on
 from ...core.waiting import WaitEnded
-from ...observing.history import add_piece, attach, retry_history
+from ...errors import StopReason
+from ...observing.history import PART, RetryHistory, add_piece, attach, joined, retry_history
+from ...observing.log import log_end, log_part
+from ...observing.summary import Counters, counted
 from .body import WatchedBody, skip, watch
-from .rules import Piece, Resumable, resumable
+from .rules import ContentRange, Piece, Resumable, resumable, unasked_part
 
 LONG = 100_000
 """A shorter body that breaks off inside an attempt is begun anew: asking for its rest would save nothing."""
 
 
 def watch_body(call: Call, response: Response) -> None:
-    """Watch a body that may be continued, or of which listeners hear."""
+    """Watch a body that may be continued, or of which somebody is to hear."""
     heard, request = None if call.observed is None else call.observed.heard, call.sent
-    plan = _plan(call, request, response)
-    if heard is None and plan is None:
-        return
-    body = watch(response.raw, heard)
-    if body is not None and plan is not None:
+    part = unasked_part(request, response)
+    plan = _plan(call, request, response, part)
+    is_told = call.stream and response.status_code < 300
+    body = watch(response.raw, heard) if is_told or heard is not None or isinstance(plan, Resumable) else None
+    if part is not None and not (body and isinstance(plan, Resumable) and body.extend(part.end, plan.total)):
+        plan = "nobody asked for a part"
+        note_part(request, response, part)
+    if body is not None and (is_told or isinstance(plan, Resumable)):
         body.mend = functools.partial(mend, call, request, weakref.ref(response), plan)
 
 
-def _plan(call: Call, request: PreparedRequest, response: Response) -> Resumable | None:
-    """Return how a body may be continued; None: it may not, or nobody would ask."""
+def _plan(call: Call, request: PreparedRequest, response: Response, part: ContentRange | None) -> Resumable | str:
+    """Return how a body may be continued; or, in a phrase, why it may not, or nobody would ask."""
     chosen = call.options.resume
     if not (call.config.resume if chosen is None else chosen):
-        return None
-    length = None if call.stream else getattr(response.raw, "length_remaining", None)
+        return "resume=False"
+    if part is not None and call.most_attempts == 1:
+        return "max_attempts=1"
+    length = None if call.stream or part is not None else getattr(response.raw, "length_remaining", None)
     is_short = length is not None and length <= LONG
-    return None if is_short else resumable(request, response)
+    return "it is short" if is_short else resumable(request, response)
+
+
+def note_part(request: PreparedRequest, response: Response, part: ContentRange) -> None:
+    """Have the log and the history tell that a response lacks something, though nobody asked for a part."""
+    total = "an unknown number" if part.total is None else part.total
+    told = f"the server sent bytes {part.first} to {part.end - 1} of {total}, though the whole was asked for"
+    vars(response)[PART] = told
+    log_part(request, told)
 
 
 class Rest:
-    """The rest of a body, as one continuation asks for it."""
+    """The rest of a body, as one continuation asks for it.
 
-    def __init__(self, body: WatchedBody, plan: Resumable) -> None:
+    :param response: whose body it is.
+    """
+
+    def __init__(self, body: WatchedBody, plan: Resumable, response: Response | None, *, is_streamed: bool) -> None:
         self.body = body
         self.plan = plan
+        self.response = response
+        self.is_streamed = is_streamed
         self.is_taken: bool = False
         self.why: str = ""
 
     def receive(self, response: Response) -> None:
+        """Go on with an answer, if it fits."""
         found = self.plan.fit(response, self.body.received)
+        self.why = "" if isinstance(found, Piece) else found
         if not isinstance(found, Piece):
-            self.why = found
             return
         if found.until == self.body.received:  # nothing is missing
             self.body.end(found.total)
@@ -73,22 +95,37 @@ class Rest:
             raise
         self.is_taken = True
 
+    def ending(self, reason: StopReason, why: str) -> tuple[StopReason, str]:
+        """Return why the call is over: an answer that does not fit is none to the reader of a stream."""
+        if self.is_taken or not self.is_streamed or reason not in (StopReason.SUCCESS, StopReason.NOT_RETRYABLE):
+            return reason, why
+        return StopReason.BODY_NOT_CONTINUED, not_continued(self.why)
+
+    def count(self, counters: Counters, scope: str, history: RetryHistory) -> None:
+        """Count the call as a part of the one whose body it is; one with an attempt under way counts it itself."""
+        before = retry_history(self.response)
+        if before is not None:
+            counters.ended(scope, joined(before, history), counted(before))
+
 
 def mend(
     call: Call,
     request: PreparedRequest,
     response: weakref.ref[Response],
-    plan: Resumable,
+    plan: Resumable | str,
     body: WatchedBody,
     error: Exception,
 ) -> None:
     """Have a body go on over another connection; else raise the original error, with the position and the reason."""
-    rest, failure = Rest(body, plan), as_failure(body, error)
+    failure = as_failure(body, error)
     ended: Any = None
+    rest: Rest | None = None
     try:
+        if isinstance(plan, str):
+            raise with_history(broken_off(body, error, plan), lost(call, response(), body, failure, plan))
+        rest = Rest(body, plan, response(), is_streamed=call.stream)
         try:
-            rest_of_it, brought = plan.request_from(request, body.received), body.brought
-            ended = go_on(call, rest_of_it, rest.receive, failure, brought)
+            ended = go_on(call, plan.request_from(request, body.received), rest, failure, body.brought)
         except requests.exceptions.RequestException as raised:
             ended = raised
         history = add_piece(response(), retry_history(ended))
@@ -98,13 +135,41 @@ def mend(
         if isinstance(ended, Response):
             last = str(ended.status_code)
             ended.close()
-        ending = broken_off(body, error, rest.why or f"the last attempt ended with {last}")
-        if history is not None:
-            attach(ending, history)
+        ending = with_history(broken_off(body, error, rest.why or f"the last attempt ended with {last}"), history)
         ending.__cause__ = ended if isinstance(ended, WaitEnded) else None
         raise ending
     finally:
-        del error, ended, rest, failure  # their tracebacks refer to this frame
+        del error, ended, failure, rest  # their tracebacks refer to this frame
+
+
+def lost(call: Call, response: Response | None, body: WatchedBody, failure: Exception, why: str) -> RetryHistory | None:
+    """Record that a body was lost after its response was handed over; None: it was not, or it is gone."""
+    before = retry_history(response)
+    if before is None:
+        return None
+    last = before.attempts[-1]._replace(status=None, error=type(failure).__name__, received=body.brought)
+    attempts = (*before.attempts[:-1], last)
+    history = before._replace(
+        attempts=attempts, stop_reason=StopReason.BODY_NOT_CONTINUED, why=not_continued(why), retry_after=None
+    )
+    attach(response, history)
+    call.adapter.counters.ended(call.scope_name, history, counted(before))
+    log_end(call.request, history, 0)
+    if call.observed is not None:
+        call.observed.ended(history)
+    return history
+
+
+def not_continued(why: str) -> str:
+    """Return the phrase on a body that was lost."""
+    return f"the body broke off, and was not continued: {why}"
+
+
+def with_history(error: uex.HTTPError, history: RetryHistory | None) -> uex.HTTPError:
+    """Attach a history to an exception."""
+    if history is not None:
+        attach(error, history)
+    return error
 
 
 def as_failure(body: WatchedBody, error: Exception) -> requests.exceptions.RequestException:

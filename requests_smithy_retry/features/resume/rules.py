@@ -110,22 +110,33 @@ class Resumable(NamedTuple):
         return ""
 
 
-def resumable(request: PreparedRequest, response: Response) -> Resumable | None:
-    """Return how a body may be continued of which nothing was read yet; None: it may not be."""
+def resumable(request: PreparedRequest, response: Response) -> Resumable | str:
+    """Return how a body may be continued of which nothing was read yet; or, in a phrase, why it may not be."""
     if request.method != "GET" or response.status_code not in (200, PARTIAL):
-        return None
+        return f"it is the answer {response.status_code} to a {request.method}"
     validator = _validator(response)
-    if validator is None or "none" in response.headers.get("accept-ranges", "").lower():
-        return None
+    if validator is None:
+        return "the server sent no strong validator, such as an ETag"
+    if "none" in response.headers.get("accept-ranges", "").lower():
+        return "the server says that it sends no ranges"
     coding = response.headers.get("content-encoding", "").strip().lower()
     own = request.headers.get("Range")
     if response.status_code == 200:
         length = _length(response)
         return Resumable(*validator, coding, 0, length, length)
     found = content_range(response)
-    if not isinstance(own, str) or found is None or re.fullmatch(_RANGE, own.strip()) is None:
-        return None  # a part of several ranges, or one that was not asked for
+    if found is None or (own is not None and (not isinstance(own, str) or not re.fullmatch(_RANGE, own.strip()))):
+        return "it is a part of several ranges"
+    if own is None:
+        is_beginning = found.first == 0 and found.total is not None
+        return Resumable(*validator, coding, 0, found.total, found.total) if is_beginning else "nobody asked for a part"
     return Resumable(*validator, coding, found.first, found.end, found.total)
+
+
+def unasked_part(request: PreparedRequest, response: Response) -> ContentRange | None:
+    """Return the part that an answer brings to a request for the whole; None: it brings the whole, or says nothing."""
+    found = content_range(response) if response.status_code == PARTIAL and "range" not in request.headers else None
+    return None if found is None or (found.first, found.end) == (0, found.total) else found
 
 
 def content_range(response: Response) -> ContentRange | None:

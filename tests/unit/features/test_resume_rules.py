@@ -42,7 +42,7 @@ def answer(status: int = 200, **headers: str) -> requests.Response:
 def test_a_callers_own_range_may_be_continued(own, content, expected):
     """A single range that the caller asked for, as the server gave it."""
     found = resumable(prepare(headers={"Range": own}), answer(206, etag='"v1"', content_range=content))
-    assert expected == (None if found is None else (found.start, found.end, found.total))
+    assert expected == (None if isinstance(found, str) else (found.start, found.end, found.total))
 
 
 WHOLE = Resumable("etag", '"v1"', "", 0, 20, 20)
