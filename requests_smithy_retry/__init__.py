@@ -22,11 +22,10 @@ if TYPE_CHECKING:
         classifier as classifier,
         only as only,
     )
-    from .clock import Clock as Clock
+    from .clock import Clock as Clock, SystemClock as SystemClock
     from .config.retry_config import RetryConfig as RetryConfig, RetryOptions as RetryOptions
     from .config.retry_options import retry_options as retry_options
     from .core.attempt import AttemptFailed as AttemptFailed
-    from .core.backoff import Jitter as Jitter
     from .core.strategy import (
         RetryStrategy as RetryStrategy,
         RetryToken as RetryToken,
@@ -63,11 +62,10 @@ else:  # pragma: no branch - a type checker would accept any name
         "classifiers.modeled": "ErrorInBodyClassifier",
         "classifiers.outcome": "ErrorRetryInfo Outcome",
         "classifiers.protocol": "RetryClassifier RetryClassifierPriority classifier only",
-        "clock": "Clock",
+        "clock": "Clock SystemClock",
         "config.retry_config": "RetryConfig RetryOptions",
         "config.retry_options": "retry_options",
         "core.attempt": "AttemptFailed",
-        "core.backoff": "Jitter",
         "core.strategy": "RetryStrategy RetryToken SimpleRetryStrategy StandardRetryStrategy StandardRetryToken",
         "core.waiting": "RetryCancelled RetryLater",
         "errors": "RetryConfigError RetryConfigWarning RetryError StopReason TokenError",

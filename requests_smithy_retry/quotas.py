@@ -1,6 +1,5 @@
 """Retry budgets, backoff and the client's rate limiter, as objects that a program makes itself (contract 6, 7, 9)."""
 
-from .clock import SystemClock
 from .core.backoff import ExponentialRetryBackoffStrategy, Jitter, RetryBackoffStrategy
 from .core.payoff import PayoffTokenBucket
 from .core.quota import RetryQuota, TokenBucketSnapshot
@@ -17,7 +16,6 @@ __all__ = [
     "RateLimiterSnapshot",
     "RetryBackoffStrategy",
     "RetryQuota",
-    "SystemClock",
     "TokenBucket",
     "TokenBucketSnapshot",
 ]

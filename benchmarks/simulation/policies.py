@@ -12,11 +12,12 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from requests_smithy_retry import Clock, ExponentialRetryBackoffStrategy, RetryError, StandardRetryStrategy
+from requests_smithy_retry import Clock, RetryError, StandardRetryStrategy
 from requests_smithy_retry.clock import Wait
 from requests_smithy_retry.core.line import Bounds, Failure, Progress
 from requests_smithy_retry.core.payoff import PayoffQuota, PlaceInLine
 from requests_smithy_retry.core.quota import Go
+from requests_smithy_retry.quotas import ExponentialRetryBackoffStrategy
 
 MOST_ATTEMPTS = 3
 DOUBLED = (0.0, 1.0, 2.0, 4.0, 8.0)

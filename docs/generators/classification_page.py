@@ -17,7 +17,8 @@ import urllib3.exceptions as uex
 from requests.adapters import HTTPAdapter
 from urllib3.util.ssl_match_hostname import CertificateError
 
-from requests_smithy_retry import RetryAdapter, RetryIndicated, StopReason, retry_history
+from requests_smithy_retry import RetryAdapter, StopReason, retry_history
+from requests_smithy_retry.classifiers import RetryIndicated
 from requests_smithy_retry.features.server_verdicts import WORDS
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.wire.proxies import ProxyRefusal

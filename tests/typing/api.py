@@ -15,7 +15,6 @@ from requests_smithy_retry import (
     ErrorInBodyClassifier,
     ErrorKind,
     ErrorRetryInfo,
-    Jitter,
     Outcome,
     RateLimitDialect,
     RetryAction,
@@ -65,6 +64,7 @@ from requests_smithy_retry.events import (
 from requests_smithy_retry.quotas import (
     ClientRateLimiter,
     ExponentialRetryBackoffStrategy,
+    Jitter,
     PayoffTokenBucket,
     PermitWait,
     RateLimiterSettings,
