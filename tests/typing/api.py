@@ -33,6 +33,7 @@ from requests_smithy_retry import (
     StandardRetryStrategy,
     StandardRetryToken,
     StopReason,
+    SystemClock,
     TokenBucket,
     classifier,
     default_classifiers,
@@ -70,7 +71,6 @@ from requests_smithy_retry.quotas import (
     RateLimiterSettings,
     RetryBackoffStrategy,
     RetryQuota,
-    SystemClock,
     TokenBucketSnapshot,
 )
 from requests_smithy_retry.smithy import SmithyEndpoint, SmithyModel, SmithyModelClassifier
