@@ -128,3 +128,27 @@ def test_a_body_whose_connection_was_given_back_is_not_continued() -> None:
         with pytest.raises(urllib3.exceptions.ProtocolError):
             raw.read()
         assert 1 == len(server.requests)
+
+
+def test_a_rest_that_is_left_in_any_order_gives_its_place_back() -> None:
+    """Closed, given back and closed once more, as programs do."""
+    with FaultServer(Cut(1000)) as server, session(pool_block=True, pool_maxsize=1) as made:
+        for leave in ("release_conn", "close"), ("close", "release_conn"):
+            raw = made.get(server.url, stream=True, timeout=60).raw
+            assert BODY[:5000] == raw.read(5000)
+            for name in leave:
+                getattr(raw, name)()
+        assert BODY == made.get(server.url, timeout=60).content
+
+
+@pytest.mark.parametrize("size", [50_000, 300_000])
+@pytest.mark.parametrize("listens", [False, True])
+def test_a_read_of_all_says_why_it_is_not_all(size: int, listens: bool) -> None:
+    """What came is lost with the error, as with urllib3; where only a listener watches, the error is urllib3's own."""
+    bar: Any = SimpleNamespace(body_progress=lambda event: None)
+    cut = CutBody(Reply(302 if listens else 200, {}, BODY[:size]), at=10_003)
+    with FaultServer([cut]) as server, session(listeners=[bar] if listens else []) as made:
+        raw = made.get(server.url, stream=True, timeout=60, allow_redirects=False).raw
+        with pytest.raises(urllib3.exceptions.ProtocolError) as raised:
+            raw.read()
+    assert listens == ("not continued" not in str(raised.value))
