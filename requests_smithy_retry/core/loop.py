@@ -241,17 +241,24 @@ def hand_over(call: Call, history: RetryHistory) -> Response:
         return raise_alone(call, not_sent_error(call.request, history))
     response = call.held.response
     if call.held.error is not None:
-        error = with_history(call.held.error, history)
-        if response is None or call.stream or isinstance(error, WaitEnded) or not sets_cookies(response):
-            return raise_alone(call, error)
-        attach(response, history)
-        return with_broken_body(response, error)
+        return hand_over_error(call, response, with_history(call.held.error, history), history)
     assert response is not None
     attach(response, history)
     call.adapter._fill_retries(response, call.history)
     if call.config.raise_on_status and is_raised(response, history.stop_reason, call.config.retry_status_codes):
         return raise_alone(call, status_error(response, history))
     return response
+
+
+def hand_over_error(call: Call, response: Response | None, error: Exception, history: RetryHistory) -> Response:
+    """Raise an error; or return the response whose body raises it, if that sets cookies, which are the session's."""
+    try:
+        if response is None or call.stream or isinstance(error, WaitEnded) or not sets_cookies(response):
+            return raise_alone(call, error)
+        attach(response, history)
+        return with_broken_body(response, error)
+    finally:
+        del error  # the traceback of an error shows the locals of this frame, and its text has a URL
 
 
 def with_history(error: Exception, history: RetryHistory) -> Exception:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import requests
 
-import requests_smithy_retry
 from requests_smithy_retry import (
     AttemptRecord,
     RetryAdapter,
@@ -23,6 +22,7 @@ from requests_smithy_retry import (
     retry_history,
     retry_options,
 )
+from requests_smithy_retry import events as events_module
 from requests_smithy_retry.testing import FakeClock, FaultServer, Reply
 from tests.support import prepare, scripted, send, session_with
 
@@ -191,7 +191,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
 
 def test_an_event_has_these_fields_and_cannot_be_changed() -> None:
     """The operation comes first, then the attempt's number where there is one; no other attribute can be added."""
-    public = [getattr(requests_smithy_retry, name) for name in requests_smithy_retry.__all__]
+    public = [getattr(events_module, name) for name in events_module.__all__]
     events = [kind for kind in public if "operation" in getattr(kind, "_fields", ())]
     assert FIELDS == {kind.__name__: kind._fields for kind in events}
     for kind in events:
