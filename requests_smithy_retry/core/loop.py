@@ -132,6 +132,7 @@ def ask_strategy(call: Call, failed: AttemptFailed, first_refusal: RetryError | 
     except AttemptFailed as raised:
         if raised is not failed:
             raise
+        failed.__traceback__ = None  # its frames refer to it
         # The Smithy guide's strategies raise what they were shown: that is a refusal.
         raise (not_retryable(failed) if asks_for_nothing(failed.verdict) else RetryError()) from None
     call.is_unsent = True
@@ -206,20 +207,30 @@ def succeed_late(call: Call, verdict: Classification | None) -> Response:
 
 def give_up(call: Call, refusal: RetryError) -> Response:
     """Hand over what the last attempt got, because no other one follows."""
-    verdict = refusal.classification if isinstance(refusal.classification, Classification) else call.known_verdict
-    call.give_back()
     try:
-        if call.last is not None and not call.is_noted:
-            end_attempt(call, refusal, verdict)
+        history = end_refused(call, refusal)
     except WaitEnded as ended:
         return end_wait(call, ended)
+    finally:
+        del refusal  # it may lead to the attempt's error, whose traceback refers to this frame
+    return hand_over(call, history)
+
+
+def end_refused(call: Call, refusal: RetryError) -> RetryHistory:
+    """Record the last attempt and the end of the operation, and prepare for its caller what the attempt got.
+
+    :raises WaitEnded: in place of a wait.
+    """
+    verdict = refusal.classification if isinstance(refusal.classification, Classification) else call.known_verdict
+    call.give_back()
+    if call.last is not None and not call.is_noted:
+        end_attempt(call, refusal, verdict)
     config, held = call.config, call.held
     if held is not None:
         is_carried = is_raised(held.response, refusal.stop_reason, config.retry_status_codes)
         held.finalize(raises=config.raise_on_status and is_carried)
     seconds = None if held is None else getattr(wait_that_ended(held.error), "seconds", None)
-    del held  # the traceback of an error leads to this frame
-    return hand_over(call, end_history(call, refusal.stop_reason, str(refusal), verdict, seconds))
+    return end_history(call, refusal.stop_reason, str(refusal), verdict, seconds)
 
 
 def end_attempt(call: Call, refusal: RetryError, verdict: Classification | None) -> None:
@@ -239,9 +250,9 @@ def hand_over(call: Call, history: RetryHistory) -> Response:
     """Return the last attempt's own response, or raise its own exception, with the record attached."""
     if call.held is None or call.held.is_lost:
         return raise_alone(call, not_sent_error(call.request, history))
-    response = call.held.response
     if call.held.error is not None:
-        return hand_over_error(call, response, with_history(call.held.error, history), history)
+        return hand_over_error(call, with_history(call.held.error, history), history)
+    response = call.held.response
     assert response is not None
     attach(response, history)
     call.adapter._fill_retries(response, call.history)
@@ -250,15 +261,17 @@ def hand_over(call: Call, history: RetryHistory) -> Response:
     return response
 
 
-def hand_over_error(call: Call, response: Response | None, error: Exception, history: RetryHistory) -> Response:
+def hand_over_error(call: Call, error: Exception, history: RetryHistory) -> Response:
     """Raise an error; or return the response whose body raises it, if that sets cookies, which are the session's."""
+    assert call.held is not None
+    response = call.held.response
     try:
         if response is None or call.stream or isinstance(error, WaitEnded) or not sets_cookies(response):
             return raise_alone(call, error)
         attach(response, history)
         return with_broken_body(response, error)
     finally:
-        del error  # the traceback of an error shows the locals of this frame, and its text has a URL
+        del error, response  # its traceback refers to this frame
 
 
 def with_history(error: Exception, history: RetryHistory) -> Exception:

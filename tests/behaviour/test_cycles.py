@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import gzip
 import pickle
 import socket
 import weakref
@@ -15,10 +16,10 @@ import requests
 import urllib3.util.connection
 from requests.adapters import HTTPAdapter
 
-from requests_smithy_retry import RetryAdapter, RetryListener
+from requests_smithy_retry import RetryAdapter, RetryError, RetryListener, SimpleRetryStrategy, testing
 from requests_smithy_retry.testing import FakeClock
 from tests.faults import CutBody, CutHead, FaultServer, Reply, ResetAfterRequest
-from tests.support import let_go, session_with
+from tests.support import let_go, prepare, session_with
 
 pytestmark = pytest.mark.untraced
 
@@ -58,6 +59,7 @@ SCRIPTS: dict[str, list[Any]] = {
     "a failure that is cut": [CutBody(Reply(404, body=b"long" * 100))] * 3,
     "a failure that cannot be decoded": [Reply(404, {"Content-Encoding": "gzip"}, b"none")] * 3,
     "cut bodies alone": [CutBody()] * 3,
+    "codings without their end": [Reply(200, {"Content-Encoding": "gzip"}, gzip.compress(b"x")[:-5])] * 3,
 }
 
 
@@ -106,6 +108,33 @@ def get(session: requests.Session, url: str, **how: Any) -> None:
         session.get(url, **how)
     except requests.RequestException:
         pass
+
+
+class Guided(SimpleRetryStrategy):
+    """Raises what it is shown, as the strategies of the Smithy guide do."""
+
+    def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Exception) -> Any:
+        raise error
+
+
+class Wrapping(SimpleRetryStrategy):
+    """Refuses by an error that leads to what it is shown."""
+
+    def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Exception) -> Any:
+        raise RetryError("no") from error
+
+
+@pytest.mark.usefixtures("no_collector")
+@pytest.mark.parametrize("strategy", [SimpleRetryStrategy, Guided, Wrapping])
+def test_an_error_goes_with_its_last_reference(strategy: Callable[..., Any]) -> None:
+    """Neither the loop nor a strategy's refusal keeps the error that a caller has caught."""
+    adapter = testing.scripted(*[requests.ConnectionError("no") for _ in range(3)], strategy=strategy(max_attempts=2))
+    with pytest.raises(requests.ConnectionError) as caught:
+        adapter.send(prepare())
+    reference = weakref.ref(caught.value)
+    del caught
+    let_go()
+    assert reference() is None
 
 
 @pytest.mark.usefixtures("no_collector")

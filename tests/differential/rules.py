@@ -119,11 +119,33 @@ def retries_are_in_raw(program: Program, difference: Difference) -> bool:
     return program.area == "faults" and ("raw.retries.history" in line or "raw.geturl()" in line)
 
 
+def coded_body_is_read_before_hooks(program: Program, difference: Difference) -> bool:
+    """A hook that looks at the connection, or closes it, finds a coded body read."""
+    looks = any(re.match(r"hook = .*(raw|close\(\)|connection\.send)", line) for line in program.lines)
+    if not looks or not any(answer.coding for answers in program.script.values() for answer in answers):
+        return False
+    if difference.line is not None:
+        return "hooks" in program.lines[call_of(program, difference.line)]
+    sides = [side[1:] if difference.where == "requests" and side else None for side in difference[1:]]
+    return sides[0] == sides[1]
+
+
+def answer_that_waited_is_let_go(program: Program, difference: Difference) -> bool:
+    """An unread answer that waited in the line, and was the last one all the same, has its body in `content`."""
+    if difference.line is None or program.area != "faults":
+        return False
+    call = program.lines[call_of(program, difference.line)]
+    is_unread = "stream=True" in call and "/b" in call and "raw" in program.lines[difference.line]
+    return is_unread and any(answer.status in FAILING for answer in program.script["/b"])
+
+
 RULES = (
     Rule("a body that is gone is not sent empty", "5", one_shot_is_not_sent_again, EVERYTHING),
     Rule("a retry saves a call", "2.6", call_is_saved, EVERYTHING),
     Rule("a continued body comes in other pieces", "14.6", continued_body_has_other_pieces),
     Rule("a failed attempt's connection is closed", "2.7", failed_connection_is_closed, ("connections", "places")),
+    Rule("a coded body is read before hooks", "2.3", coded_body_is_read_before_hooks, ("places", "connections")),
+    Rule("an answer that waited is let go", "2.7", answer_that_waited_is_let_go),
     Rule("rows for retries", "11.2", retries_are_in_raw),
     Rule("a head without its end is an error", "14.4", head_is_cut, EVERYTHING),
     Rule("a coding without its end is an error", "14.4", coding_is_cut, ("places", "connections")),
@@ -138,13 +160,23 @@ def call_of(program: Program, line: int) -> int:
     return max((at for at in range(line + 1) if re.match("r = ", program.lines[at])), default=0)
 
 
+def differs_by_cookies(difference: Difference) -> bool:
+    """Both sides are the same but for the cookies that a request had, which an earlier answer set."""
+    sides = [re.sub(r", \('Cookie', '[^']*'\)", "", str(side)) for side in difference[1:]]
+    return sides[0] == sides[1]
+
+
 def unnamed(program: Program, found: list[Difference], count: Callable[[str], None]) -> list[Difference]:
     """Leave out what a rule names, and what the same call shows behind it."""
-    left, explained, entailed = [], set(), set()
+    left: list[Difference] = []
+    explained: set[int] = set()
+    entailed: set[str] = set()
     for difference in found:
         call = None if difference.line is None else call_of(program, difference.line)
         line = "" if difference.line is None else program.lines[difference.line]
         if call in explained or difference.where in entailed or ("places()" in line and "places" in entailed):
+            continue
+        if "cookies" in entailed and differs_by_cookies(difference):
             continue
         rule = next((rule for rule in RULES if rule.holds(program, difference)), None)
         if rule is None:

@@ -275,7 +275,11 @@ def test_what_is_assigned_after_mounting_is_treated_as_at_mounting(form, is_own,
 
 @pytest.mark.real_time
 @pytest.mark.parametrize("mounted", ["plain", "all"])
-@pytest.mark.parametrize("value", [Deciding(2), Retry(2, redirect=2), "three", object()], ids=["its own is_retry", "redirect", "text", "object"])
+@pytest.mark.parametrize(
+    "value",
+    [Deciding(2), Retry(2, redirect=2), "three", object()],
+    ids=["its own is_retry", "redirect", "text", "object"],
+)
 def test_what_cannot_be_translated_is_left_to_the_program(mounted, value):
     """Nothing raises that does not without us, and a value that retries nothing brings the policy back."""
     installation = installed(max_attempts=4, mounted=mounted, quota=None)
