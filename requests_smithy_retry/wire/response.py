@@ -282,9 +282,11 @@ class CheckedResponse(http.client.HTTPResponse):
         data: bytes = self.fp.read(amt) if 0 <= amt <= 65_536 else self._read_much(amt)
         if len(data) == amt:
             return data
+        cut = http.client.IncompleteRead(data, amt - len(data))
+        del data  # a traceback leads to this frame
         if self.watch is not None:
             self.watch.raise_failure()
-        raise http.client.IncompleteRead(data, amt - len(data))
+        raise cut
 
     def _read_much(self, amt: int) -> bytes:
         if amt < 0:
