@@ -101,7 +101,7 @@ class Resign(AuthBase):
 class Signature:
     """What is remembered of a request that was signed; it lies among its hooks, which copies and redirects share.
 
-    Pickles and copies of a response hold no secret of it: they make an empty one.
+    A pickle of a request or a response holds no secret of it: it makes an empty one.
 
     :param auth: that signed it; None: nothing is signed anew.
     :param unsigned: the request before.
@@ -124,6 +124,9 @@ class Signature:
 
     def __call__(self, response: Response, **_: Any) -> None:
         """Do nothing, as a hook."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Signature:
+        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Signature, ()
@@ -173,13 +176,14 @@ class Resigning(Feature):
 
 def signing_of(call: Call) -> Signing | None:
     """Return the signatures of a call; None: it has none, or nothing may be signed anew."""
+    hooks = getattr(call.request, "hooks", None)
+    registered = hooks.get("response") if hooks else None
+    if not registered or not isinstance(registered, list):  # a program may have set a function in its place
+        return None
     known: Signing | None = call.data.get(NAME)
     if known is not None and known.request is call.request:
         return known
-    hooks = (getattr(call.request, "hooks", None) or {}).get("response")
-    if not isinstance(hooks, list):  # a program may have set a function in its place
-        return None
-    signature = next((hook for hook in reversed(hooks) if isinstance(hook, Signature)), None)
+    signature = next((hook for hook in reversed(registered) if isinstance(hook, Signature)), None)
     if signature is None or signature.auth is None:
         return None
     made = call.data[NAME] = begin(signature, call.request, call.facts.to_send)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import io
 import pickle
@@ -102,6 +103,15 @@ def test_a_session_and_a_prepared_request() -> None:
     session.get(URL)
     session.send(session.prepare_request(requests.Request("GET", URL)))
     assert [f"Mac n={number}" for number in (1, 2, 3, 4)] == seen(adapter)
+
+
+def test_a_copy_of_a_prepared_request() -> None:
+    """Copies of either kind are signed anew as the request is."""
+    prepared = requests.Request("GET", URL, auth=resign(Numbered())).prepare()
+    for copied in (prepared.copy(), copy.deepcopy(prepared)):
+        adapter = scripted(503, 200)
+        adapter.send(copied)
+        assert 2 == len(set(seen(adapter)))
 
 
 def test_by_another_adapter_it_is_the_auth() -> None:
@@ -564,9 +574,9 @@ def test_a_pickle_holds_no_secret() -> None:
     """A response is pickled without the auth, whose key may not be; a session with it."""
     _, response = send(503, 200, auth=resign(HTTPBasicAuth("u", "hunter2")))
     assert b"hunter2" not in pickle.dumps(response)
-    copy = pickle.loads(pickle.dumps(response))
+    restored = pickle.loads(pickle.dumps(response))
     adapter = scripted(503, 200)
-    adapter.send(copy.request)
+    adapter.send(restored.request)
     assert 1 == len(set(seen(adapter)))
     session = requests.Session()
     session.auth = resign(HTTPBasicAuth("u", "p"), valid_for=3)

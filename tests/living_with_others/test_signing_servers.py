@@ -1,6 +1,6 @@
 """Servers that check signatures as their standards say, and the auth objects of others, signed anew by `resign`.
 
-Each server refuses the first attempt for now, and looses the connection of the second, before it checks the third as
+Each server refuses the first attempt for now, and closes the connection of the second, before it checks the third as
 strictly as the others (docs/howto/signed-requests.md).
 """
 
