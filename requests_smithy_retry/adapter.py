@@ -31,7 +31,8 @@ from .core.port import Feature
 from .core.scope import MOST_SCOPES
 from .core.strategy import RetryStrategy, StandardRetryStrategy
 from .errors import RetryConfigError, RetryConfigWarning
-from .features.table import features_of, found, listeners_of, opener, strategy_for
+from .features.table import features_of, listeners_of, opener, strategy_for
+from .features.urllib3_retry import MaxRetries
 from .forksafe import forgets_with_all
 from .observing.events import Listeners
 from .observing.summary import Counters
@@ -45,7 +46,6 @@ from .wire.state import LATE_PATCH, is_patched_late, this_thread
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .features.urllib3_retry import MaxRetries as AdapterBase
 else:  # pragma: no branch - for typing.get_type_hints
     from .typing_names import Unpack
 
@@ -69,36 +69,7 @@ class AdapterSnapshot(NamedTuple):
     addresses: tuple[Any, ...]
 
 
-class WithoutMaxRetries(HTTPAdapter):
-    """The base of a package without the feature that knows the ``Retry`` of urllib3."""
-
-    def _with_max_retries(
-        self,
-        config: RetryConfig,
-        value: Any,
-        strategy: RetryStrategy | None,
-        options: dict[str, Any],
-    ) -> tuple[RetryConfig, Any]:
-        """Return a config with what the argument ``max_retries`` asks for, and what it reads as."""
-        if value is not UNSET:
-            raise RetryConfigError("max_retries", value, "code", "max_attempts is allowed in its place")
-        return config, None
-
-    def _forget_shown(self) -> None:
-        """Show none that was given."""
-
-    def _fill_retries(self, response: Response, recorder: Any = None) -> None:
-        """Have a response refer to the attempts before it, where tools look for those of urllib3."""
-
-    def _state_to_copy(self) -> dict[str, Any]:
-        return {}
-
-
-if not TYPE_CHECKING:  # pragma: no branch - a type checker takes the feature for granted
-    AdapterBase = getattr(found("urllib3_retry"), "MaxRetries", WithoutMaxRetries)
-
-
-class RetryAdapter(AdapterBase):
+class RetryAdapter(MaxRetries):
     """A ``requests`` adapter that retries. Mount it; the code that sends requests stays as it is.
 
     Each send is one operation. A :class:`RetryStrategy` decides on its attempts, and the caller gets the last attempt's

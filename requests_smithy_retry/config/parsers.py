@@ -84,33 +84,35 @@ def one_of(*names: str) -> Parse:
 def pacing(value: Any) -> Any:
     if isinstance(value, str):
         return one_of("announced", "off")(value)
-    from ..features.table import found  # few have a dialect of their own
+    from ..features.rate_limits import RateLimitDialect  # few have a dialect of their own
 
-    dialect: Any = getattr(found("rate_limits"), "RateLimitDialect", ())
-    rows = (value,) if isinstance(value, dialect) else value
+    rows = (value,) if isinstance(value, RateLimitDialect) else value
     is_some = isinstance(rows, Collection) and len(rows) > 0
-    if not is_some or not all(isinstance(row, dialect) for row in rows):
+    if not is_some or not all(isinstance(row, RateLimitDialect) for row in rows):
         raise BadValue("'announced', 'off', a RateLimitDialect, or a collection of them is allowed")
     return tuple(rows)
 
 
-def of_feature(name: str, allowed: str) -> Parse:
-    """Accept what the parser of a feature accepts; nothing where it was deleted."""
+def validate(value: Any) -> Any:
+    if value is None:
+        return None
+    from ..features.validate import parse  # few need it
 
-    def parse(value: Any) -> Any:
-        from ..features.table import found  # few need it
-
-        module = found(name) if value is not None else None
-        if module is None and value is not None:
-            raise BadValue(f"{allowed} is allowed: it was deleted")
-        return None if module is None else module.parse(value)
-
-    return parse
+    return parse(value)
 
 
-validate: Parse = of_feature("validate", "None")
-deadline_header: Parse = of_feature("deadline_header", "None")
-on_redis: Parse = of_feature("redis", "another quota")
+def deadline_header(value: Any) -> Any:
+    if value is None:
+        return None
+    from ..features.deadline_header import parse  # few need it
+
+    return parse(value)
+
+
+def on_redis(value: Any) -> Any:
+    from ..features.redis import parse  # few need it
+
+    return parse(value)
 
 
 def timeout(value: Any) -> Any:

@@ -165,11 +165,7 @@ def _asked_of_aws(config: RetryConfig, environ: Mapping[str, str], names: Collec
     aws_config, asked_by = in_code if config.is_settled("aws_config") else found.get("aws_config", in_code)
     if aws_config is False:
         return {}
-    from ..features.table import found as module_of  # few ask for it, and it brings a parser of files
+    from ..smithy.aws import from_aws_settings  # few ask for it, and it brings a parser of files
 
-    module = module_of("..smithy.aws")
-    if module is None:
-        raise RetryConfigError("aws_config", aws_config, asked_by, "False is allowed: the AWS settings were deleted")
     settled = {*found, *filter(config.is_settled, names)}
-    said: Found = module.from_aws_settings(environ, aws_config, source=asked_by, settled=settled)
-    return said
+    return from_aws_settings(environ, aws_config, source=asked_by, settled=settled)

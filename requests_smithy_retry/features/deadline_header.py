@@ -5,7 +5,7 @@ time is left, none begins with next to nothing, and a service goes by what its c
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from email.utils import formatdate
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +87,11 @@ def parse(value: Any) -> tuple[str, str]:
     if not is_name(name) or form not in FORMS:
         raise BadValue("a header's name, a pair of it and 'seconds' or 'date', or None is allowed")
     return name, form
+
+
+def listeners_of(config: RetryConfig, given: Iterable[Any]) -> tuple[DeadlineHeader, ...]:
+    """Return the listener that sets the header."""
+    return () if config.deadline_header is None else (feature(config, SYSTEM_CLOCK),)
 
 
 def feature(config: RetryConfig, clock: Clock) -> DeadlineHeader:

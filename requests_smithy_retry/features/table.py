@@ -1,115 +1,105 @@
-"""The table of features, which hang on the port (:mod:`~requests_smithy_retry.core.port`): they are looked up here.
+"""The table of features: each has its lines here, and is removed with them (``tests/project/test_removable.py``).
 
-``adapter.py`` and ``config/`` name the few that they need to :func:`found`. A feature that was deleted is passed over.
+They hang on the seams of :mod:`~requests_smithy_retry.core.port`. Those that take part in decisions are imported with
+this table; the others in the functions, because a strategy that is driven by hand needs no HTTP library.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from importlib import import_module
-from importlib.util import resolve_name
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..clock import SYSTEM_CLOCK, Clock
 from ..core.strategy import StandardRetryStrategy
-from ..errors import RetryConfigError
+from ..smithy.aws import feature as aws
+from .rate_limits import feature as rate_limits
+from .server_verdicts import feature as server_verdicts
+from .validate import feature as validate
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..config.retry_config import RetryConfig
     from ..core.port import Feature
     from ..core.scope import MakeQuota
-    from ..wire.connect import Opener
+    from ..wire.connect import Opener as AnyOpener
 
-JUDGING: dict[str, Callable[[RetryConfig], object]] = {
-    "..smithy.aws": lambda _: True,
-    "server_verdicts": lambda _: True,
-    "rate_limits": lambda config: config.heeds_hints,
-    "validate": lambda config: config.validate,
-}
-"""The features that take part in decisions, and whether a configuration asks for one."""
-OUTER: dict[str, Callable[[RetryConfig], object]] = {
-    "renewal": lambda config: config.on_unauthorized,
-    "permits": lambda _: True,
-}
-INNER: dict[str, Callable[[RetryConfig], object]] = {
-    "deadline_header": lambda config: config.deadline_header,
-    "resume": lambda _: True,
-    "resign": lambda _: True,
-}
-"""Those that stand around a send, outside and inside of them: a strategy that is driven by hand does without them."""
-BRINGS = {"rate_limits": "pacing", "resume": "resume", "renewal": "on_unauthorized"}
-"""The options that only these features read: given without the feature, they are refused."""
+    Row = tuple[Callable[[RetryConfig, Clock], Feature], object]
+    """What makes a feature, and whether the configuration asks for one."""
 
 
-def found(name: str) -> Any:
-    """Return a feature's module; None where it was deleted."""
-    name = resolve_name(name if name.startswith(".") else f".{name}", __package__)
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not name.startswith(error.name):
-            raise
-        return None
+def judging_features(config: RetryConfig, clock: Clock = SYSTEM_CLOCK) -> tuple[Feature, ...]:
+    """Return the features that take part in decisions."""
+    rows: tuple[Row, ...] = (
+        (aws, True),
+        (server_verdicts, True),
+        (rate_limits, config.heeds_hints),
+        (validate, config.validate),
+    )
+    return _made(rows, config, clock)
 
 
 def features_of(config: RetryConfig, strategy: object, clock: Clock) -> tuple[Feature, ...]:
     """Return the features that a config asks for: those that stand around a send, the outermost first."""
-    outer = {name: wanted for name, wanted in OUTER.items() if name != "permits" or hasattr(strategy, "send_permit")}
-    return (*_made(outer, config, clock), *judging_features(config, clock), *_made(INNER, config, clock))
+    from .deadline_header import feature as deadline_header
+    from .permits import feature as permits
+    from .renewal import feature as renewal
+    from .resign import feature as resign
+    from .resume import feature as resume
+
+    outer: tuple[Row, ...] = (
+        (renewal, config.on_unauthorized),
+        (permits, hasattr(strategy, "send_permit")),
+    )
+    inner: tuple[Row, ...] = (
+        (deadline_header, config.deadline_header),
+        (resume, True),
+        (resign, True),
+    )
+    return (*_made(outer, config, clock), *judging_features(config, clock), *_made(inner, config, clock))
 
 
-def judging_features(config: RetryConfig, clock: Clock = SYSTEM_CLOCK) -> tuple[Feature, ...]:
-    return _made(JUDGING, config, clock)
-
-
-def _made(table: dict[str, Callable[[RetryConfig], object]], config: RetryConfig, clock: Clock) -> tuple[Feature, ...]:
-    modules = {name: found(name) for name, is_wanted in table.items() if is_wanted(config)}
-    for name, module in modules.items():
-        option = BRINGS.get(name, "")
-        if module is None and config.is_given(option) and getattr(config, option) not in (None, False, "off"):
-            raise RetryConfigError(option, getattr(config, option), config.source(option), "it was deleted")
-    return tuple(module.feature(config, clock) for module in modules.values() if module is not None)
-
-
-def quota_maker(quota: Any, config: RetryConfig, clock: Clock) -> MakeQuota:
-    """Return the maker of quotas of another kind than the default; refuse one that was deleted."""
-    for name in ("redis", "..smithy.buckets"):
-        module = found(name)
-        made: MakeQuota | None = None if module is None else module.quota_maker(quota, config, clock)
-        if made is not None:
-            return made
-    source = config.source("quota")
-    raise RetryConfigError("quota", quota, source, "'payoff' or None is allowed: other quotas are not installed")
-
-
-def strategy_for(config: RetryConfig, clock: Clock = SYSTEM_CLOCK) -> StandardRetryStrategy:
-    """Make the built-in strategy that a config asks for; refuse a mode that was deleted."""
-    if config.mode == StandardRetryStrategy.mode:
-        return StandardRetryStrategy(config=config, clock=clock)
-    module = found("..smithy.adaptive")
-    if module is None:
-        raise RetryConfigError(
-            "mode", config.mode, config.source("mode"), "'standard' is allowed: no other is installed"
-        )
-    made: StandardRetryStrategy = module.AdaptiveRetryStrategy(config=config, clock=clock)
-    return made
-
-
-def opener(clock: Clock) -> Opener:
-    """Make what opens the sockets of an adapter's connections."""
-    from ..wire.connect import Opener  # with urllib3, which a program under `run` may never need
-
-    made: Opener = getattr(found("addresses"), "AddressOpener", Opener)(clock)
-    return made
+def _made(rows: tuple[Row, ...], config: RetryConfig, clock: Clock) -> tuple[Feature, ...]:
+    return tuple(make(config, clock) for make, is_wanted in rows if is_wanted)
 
 
 def listeners_of(config: RetryConfig, own: Iterable[Any]) -> tuple[Any, ...]:
     """Return an adapter's listeners: its own, and those that its options ask for."""
-    if config.deadline_header is not None:
-        own = (*own, found("deadline_header").feature(config, SYSTEM_CLOCK))
-    module = found("telemetry")
-    if module is not None:
-        return (*own, *module.listeners_of(config, own))
-    if config.telemetry:
-        raise RetryConfigError("telemetry", config.telemetry, config.source("telemetry"), "none is installed")
-    return tuple(own)
+    from .deadline_header import listeners_of as deadline_header
+    from .telemetry import listeners_of as telemetry
+
+    found = tuple(own)
+    for listeners in (
+        deadline_header,
+        telemetry,
+    ):
+        found = (*found, *listeners(config, found))
+    return found
+
+
+def quota_maker(quota: Any, config: RetryConfig, clock: Clock) -> MakeQuota:
+    """Return the maker of quotas of another kind than the default."""
+    from ..smithy.buckets import quota_maker as buckets
+    from .redis import quota_maker as redis
+
+    makers = (
+        redis,
+        buckets,
+    )
+    return next(filter(None, (make(quota, config, clock) for make in makers)))
+
+
+def strategy_for(config: RetryConfig, clock: Clock = SYSTEM_CLOCK) -> StandardRetryStrategy:
+    """Make the built-in strategy that a config asks for."""
+    if config.mode == StandardRetryStrategy.mode:
+        return StandardRetryStrategy(config=config, clock=clock)
+    from ..smithy.adaptive import AdaptiveRetryStrategy as adaptive
+
+    return adaptive(config=config, clock=clock)
+
+
+def opener(clock: Clock) -> AnyOpener:
+    """Make what opens the sockets of an adapter's connections."""
+    from .addresses import AddressOpener as Opener  # without them, that of ..wire.connect
+
+    return Opener(clock)

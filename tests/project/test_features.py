@@ -81,17 +81,9 @@ def test_a_row_tells_how_long_its_feature_is(row: Row) -> None:
 
 
 def test_every_feature_of_the_code_has_a_row() -> None:
-    """Those that the table finds by name, and all modules of the folder; nothing is in two rows."""
-    source = inspect.getsource(table)
-    named = {
-        *table.JUDGING,
-        *table.OUTER,
-        *table.INNER,
-        *re.findall(r'found\("([^"]+)"\)', source),
-        "redis",
-        "..smithy.buckets",
-    }
-    places = {name.lstrip(".").replace(".", "/") if name.startswith(".") else f"features/{name}" for name in named}
+    """Those that the table imports, and all modules of the folder; nothing is in two rows."""
+    imported = re.findall(r"from \.(\.smithy\.|)(\w+) import", inspect.getsource(table))
+    places = {f"{'smithy' if papers else 'features'}/{name}" for papers, name in imported}
     there = {f"features/{path.stem}" for path in (PACKAGE / "features").iterdir() if path.stem not in OF_THE_TABLE}
     there.discard("features/__pycache__")
     written = [place for row in rows() for place in row.places]
