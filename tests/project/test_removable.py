@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -47,6 +48,17 @@ assert [503, 200] == [attempt.status for attempt in retry_history(response).atte
 """
 
 
+def without_names(text: str, module: str) -> str:
+    """Return a module that exports names without those of another one, as who removes a feature leaves it."""
+    from_there = rf"{re.escape(module)}(?:\.\w+)*"
+    imports = re.compile(rf"^ *from \.{from_there} import (.+)\n", re.MULTILINE)
+    names = {
+        word.strip() for found in imports.findall(text) for part in found.split(",") for word in part.split(" as ")
+    }
+    text = re.sub(rf'^ *"{from_there}": ".*",\n', "", imports.sub("", text), flags=re.MULTILINE)
+    return re.sub(rf'^ *"(?:{"|".join(names) or "-"})",\n', "", text, flags=re.MULTILINE)
+
+
 def works_without(places: list[str], folder: Path) -> None:
     """Run the program in a copy of the package without some modules and folders."""
     copy = folder / PACKAGE.name
@@ -54,6 +66,9 @@ def works_without(places: list[str], folder: Path) -> None:
     for place in places:
         shutil.rmtree(copy / place, ignore_errors=True)
         (copy / f"{place}.py").unlink(missing_ok=True)
+        for exports in ("__init__.py", "quotas.py"):
+            text = (copy / exports).read_text(encoding="utf-8")
+            (copy / exports).write_text(without_names(text, place.replace("/", ".")), encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", PROGRAM.format(folder=str(folder))],
         env={**os.environ, "PYTHONPATH": str(folder), "NO_PROXY": "*"},
