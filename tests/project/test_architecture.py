@@ -61,7 +61,7 @@ LAYERS = [
     {"core", "classifiers/defaults"},
     {"features", "smithy"},
     {"adapter"},
-    {"features/everywhere", "policy", "otel", "prometheus"},
+    {"features/everywhere", "policy", "otel", "prometheus", "events", "quotas"},
     {"testing", "cli", "__main__"},
 ]
 """From values to effects, every room and every module of the top level; what is named by itself is not in its room's
