@@ -218,6 +218,8 @@ def give_up(call: Call, refusal: RetryError) -> Response:
         is_carried = is_raised(held.response, refusal.stop_reason, config.retry_status_codes)
         held.finalize(raises=config.raise_on_status and is_carried)
     seconds = None if held is None else getattr(wait_that_ended(held.error), "seconds", None)
+    if refusal.stop_reason is StopReason.RATE_LIMITED and refusal.unmade is not None:
+        seconds = refusal.unmade.seconds
     del held  # the traceback of an error leads to this frame
     return hand_over(call, end_history(call, refusal.stop_reason, str(refusal), verdict, seconds))
 
