@@ -102,8 +102,9 @@ class StopReason(enum.Enum):
     LINE_FULL = "too many operations are waiting for the service already"
     """1,000 at most (contract 6.2). The caller gets the last response or exception."""
     RATE_LIMITED = "no send permit in time"
-    """Before the deadline or within ``max_permit_wait`` of the client rate limiter (contract 9). The caller gets the
-    last response or exception; a ``ConnectTimeout`` if there was none yet, or if its body was long and is lost."""
+    """Before the deadline or within ``max_permit_wait`` of the client rate limiter (contract 9); or an announced limit
+    is known to open too late for the call (contract 7.4). The caller gets the last response or exception; a
+    ``ConnectTimeout`` if there was none yet, or if its body was long and is lost."""
     CANCELLED = "the program cancelled the wait"
     """The event of ``retry_options(cancel=...)`` is set. The caller gets a ``RetryCancelled``."""
     WAIT_TOO_LONG = "the wait would be longer than max_wait"

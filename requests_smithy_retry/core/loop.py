@@ -230,6 +230,8 @@ def end_refused(call: Call, refusal: RetryError) -> RetryHistory:
         is_carried = is_raised(held.response, refusal.stop_reason, config.retry_status_codes)
         held.finalize(raises=config.raise_on_status and is_carried)
     seconds = None if held is None else getattr(wait_that_ended(held.error), "seconds", None)
+    if refusal.stop_reason is StopReason.RATE_LIMITED and refusal.unmade is not None:
+        seconds = refusal.unmade.seconds
     return end_history(call, refusal.stop_reason, str(refusal), verdict, seconds)
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import requests
 from hypothesis import given
 from hypothesis import strategies as st
 from urllib3.util import Retry
 
-from requests_smithy_retry import RateLimitDialect, retry_history, retry_options
+from requests_smithy_retry import RateLimitDialect, RetryLater, StopReason, retry_history, retry_options
 from requests_smithy_retry.testing import FakeClock
-from tests.support import URL, Reply, reset_error, scripted, send
+from tests.support import URL, Reply, before_each_sleep, ended, reset_error, scripted, send
 
 SCOPE = "https://api.example.com:443"
 
@@ -69,7 +70,6 @@ def test_who_waited_says_so(caplog: pytest.LogCaptureFixture) -> None:
         pytest.param(URL, 200, {"pacing": "off"}, id="it is off"),
         pytest.param(URL, 200, {"max_retries": Retry(1, respect_retry_after_header=False)}, id="a Retry heeds no hint"),
         pytest.param(URL, 200, {"enabled": False}, id="there are no retries at all"),
-        pytest.param(URL, 429, {"operation_timeout": 5}, id="the wait would end past the deadline"),
         pytest.param(URL, 429, {"max_retry_after": 5}, id="the wait would be longer than max_retry_after"),
         pytest.param("https://other.example.com/", 200, {}, id="the limit is that of another origin"),
     ],
@@ -79,6 +79,77 @@ def test_nobody_waits(url: str, status: int, options: dict[str, Any]) -> None:
     adapter = scripted(limit(0), limit(0, status=status), clock=FakeClock(), **options)
     assert [200, status] == [send(adapter).status_code, send(adapter, url=url).status_code]
     assert [] == adapter.clock.sleeps
+
+
+TOO_LATE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "after the deadline": ({"operation_timeout": 5}, {}),
+    "after the deadline of a block": ({}, {"deadline": 5}),
+    "at the very deadline": ({"operation_timeout": 7}, {}),
+    "after the patience that was given": ({"patience": 5, "quota": "payoff"}, {}),
+    "there is no patience at all": ({"patience": 0}, {}),
+    "after the patience of a block": ({}, {"patience": 3}),
+    "after the deadline, which is sooner than a day": ({"operation_timeout": 5, "max_retry_after": 3}, {}),
+}
+
+
+@pytest.mark.parametrize("name", TOO_LATE)
+def test_a_limit_that_opens_too_late_ends_the_call_without_a_send(name: str) -> None:
+    """The caller hears at once that it is a rate limit, and when it is worth to call again."""
+    options, block = TOO_LATE[name]
+    adapter = scripted(limit(0), **options)
+    send(adapter)
+    with retry_options(**block, clock=adapter.clock), pytest.raises(requests.exceptions.ConnectTimeout) as caught:
+        send(adapter)
+    history = retry_history(caught.value)
+    assert (StopReason.RATE_LIMITED, (), 7.0) == (history.stop_reason, history.attempts, history.retry_after)
+    assert (1, []) == (len(adapter.sent), adapter.clock.sleeps)
+    assert "the rate limit (x-ratelimit-reset) opens in 7 s" in str(caught.value)
+
+
+@pytest.mark.parametrize("options", [{}, {"operation_timeout": 5}, {"patience": 0}, {"max_retry_after": 2}], ids=str)
+def test_max_wait_ends_it_whatever_other_bounds_there_are(options: dict[str, Any]) -> None:
+    """Nothing is sent into a limit that is used up."""
+    adapter = scripted(limit(0), max_wait=1.5, **options)
+    send(adapter)
+    with pytest.raises(RetryLater) as caught:
+        send(adapter)
+    assert (7.0, 1) == (caught.value.seconds, len(adapter.sent))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"operation_timeout": 7.1}, {"patience": 7.1}, {"max_wait": 7.1}, {"operation_timeout": 8, "patience": 30}],
+)
+def test_a_call_that_can_wait_does(monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]) -> None:
+    """It is sent when the limit opens, also where the spread that follows would be too late."""
+    monkeypatch.setattr("requests_smithy_retry.core.backoff._random.random", lambda: 1.0)
+    adapter = scripted(limit(0), 200, clock=FakeClock(), **{"jitter": "full", "quota": "payoff", **options})
+    send(adapter)
+    assert 200 == send(adapter).status_code
+    assert (7.7 if "operation_timeout" in options and len(options) == 2 else 7.0) == sum(adapter.clock.sleeps)
+
+
+def test_a_retry_that_meets_such_a_limit_leaves_its_answer() -> None:
+    """What another call has heard meanwhile counts: the caller gets the answer that there is."""
+    clock = FakeClock()
+    adapter = scripted(limit(5, 60), 503, limit(0, 60), clock=clock, backoff=1, operation_timeout=30)
+    send(adapter)
+    before_each_sleep(clock, lambda _: len(adapter.sent) == 2 and send(adapter))
+    response = send(adapter)
+    history = retry_history(response)
+    assert (503, StopReason.RATE_LIMITED, 1) == (response.status_code, history.stop_reason, len(history.attempts))
+
+
+def test_once_a_refusal_closed_the_gate_nobody_is_sent_into_it() -> None:
+    """A second refusal in a row stops the others, who have no time to wait for its end."""
+    busy = Reply(429, {"Retry-After": "60"})
+    adapter = scripted(busy, busy, 200, operation_timeout=5)
+    assert [429, 429] == [send(adapter).status_code for _ in range(2)]
+    for _ in range(3):
+        assert StopReason.RATE_LIMITED is retry_history(ended(adapter)).stop_reason
+    assert 2 == len(adapter.sent)
+    adapter.clock.advance(60)
+    assert 200 == send(adapter).status_code
 
 
 def test_a_block_can_switch_it_off() -> None:

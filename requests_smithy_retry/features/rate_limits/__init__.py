@@ -13,10 +13,11 @@ from ...clock import Clock
 from ...core.backoff import Jitter
 from ...core.port import Feature
 from ...core.server_hints import AMZ_HEADER, HINTS, Hint, names_in, read_hint
+from ...errors import RetryError, StopReason
 from ...observing.log import log_gate
 from ...urls import user_of
 from .announced import DIALECTS, Announced, RateLimitDialect, announced_in, limit_hint
-from .limits import LAG, ROUNDING, SPREAD, Caller, Limits, Pass, Turn, spread
+from .limits import LAG, ROUNDING, SPREAD, Caller, Limits, Pass, Shut, Turn, spread
 
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 NAME = "rate limits"
 WHO, TRIES_SHORTER = f"{NAME}: who", f"{NAME}: tries the shorter wait"
 """What is kept of a call: what tells it from others; and if its next attempt goes after a shorter wait."""
+WHAT = "a rate limit"
+"""Is waited for, in a phrase."""
 ASKED = f"{NAME}: asked to wait"
 """And the seconds for which its last answer asked."""
 MOST_USERS = 1024
@@ -85,18 +88,23 @@ class RateLimits(Announcements):
         return self._wait(call, limits) if passed is None else passed
 
     def _wait(self, call: Call, limits: Limits) -> Pass:
-        """Wait for room, unless that would take too long, or the server has asked for a shorter wait, which is over."""
-        waited, began = call.before.delay, call.began
-        longest, until = call.policy.config.max_retry_after, inf if call.deadline is None else call.deadline
-        given = call.policy.patience_given if call.options.patience is None else call.options.patience
-        if given is not None:
-            longest, until = min(longest, given), min(until, began + 2 * given)
+        """Wait for room, unless that would take too long, or the server has asked for a shorter wait, which is over.
+
+        :raises RetryError: if the limit is known to open after the deadline or the end of patience.
+        """
+        waited, ends = call.before.delay, ends_of(call)
+        longest = call.policy.config.max_retry_after
         if call.data.pop(TRIES_SHORTER, False):
-            longest = 0.0
-        call.clock.begin("a rate limit")
-        passed: Pass = call.clock.wait_in(Turn(limits, max(0.0, longest - waited), until), "a rate limit")
+            longest, ends = 0.0, inf
+        elif (seconds := limits.shut_for(self.clock.now())) > 0:
+            call.clock.check(seconds, WHAT)  # in place of a wait that another bound forbids, too
+        call.clock.begin(WHAT)
+        latest = call.clock.now() + most_wait(call) - waited
+        passed: Pass | Shut = call.clock.wait_in(Turn(limits, max(0.0, longest - waited), ends, latest), WHAT)
+        if isinstance(passed, Shut):
+            raise shut(passed)
         log_gate(call.request, passed.waited, passed.source)
-        later = self._later(call, limits, waited, passed, until)
+        later = self._later(call, limits, waited, passed, ends)
         if later > 0:
             call.clock.sleep(later)
         call.before = call.before._replace(
@@ -104,14 +112,13 @@ class RateLimits(Announcements):
         )
         return passed
 
-    def _later(self, call: Call, limits: Limits, waited: float, passed: Pass, until: float) -> float:
+    def _later(self, call: Call, limits: Limits, waited: float, passed: Pass, ends: float) -> float:
         """Return the seconds by which a call goes later than it was asked to, within all bounds."""
         asked = call.data.pop(ASKED, inf)
         if not limits.spreads or passed.waited > LAG or waited < asked:
             return 0.0
-        own, most = call.options.max_wait, call.policy.config.max_retry_after
-        most_wait = call.config.max_wait if own is None else own
-        rooms = most - waited, (until - passed.sent) * SPREAD, inf if most_wait is None else most_wait - waited
+        most = call.policy.config.max_retry_after
+        rooms = most - waited, (ends - passed.sent) * SPREAD, most_wait(call) - waited
         return min(spread(waited, is_alone=len(limits.asked) == 1), *rooms)
 
     def _hear(self, call: Call, response: Response, limits: Limits | None, passed: Pass | None) -> None:
@@ -168,6 +175,28 @@ class UsedUpLimitClassifier:
             return NO_ACTION
         limits = announced_in(outcome.response.headers, wall=0.0, dialects=self.dialects)
         return RetryAction.throttling_error() if any(limit.is_used_up for limit in limits) else NO_ACTION
+
+
+def ends_of(call: Call) -> float:
+    """Return the moment at which a call is over for a limit: its deadline, or the end of a patience that was given."""
+    deadline = inf if call.deadline is None else call.deadline
+    given = call.policy.patience_given if call.options.patience is None else call.options.patience
+    if given is None:
+        return deadline
+    now, waited = call.clock.now(), call.before.delay
+    return min(deadline, now + max(0.0, given - waited), call.began + 2 * given)
+
+
+def most_wait(call: Call) -> float:
+    """Return the seconds of ``max_wait``."""
+    most = call.config.max_wait if call.options.max_wait is None else call.options.max_wait
+    return inf if most is None else most
+
+
+def shut(found: Shut) -> RetryError:
+    """Return the end of a call whose limit is known to open too late for it."""
+    why = f"the rate limit ({found.source}) opens in {found.seconds:.3g} s, which is too late for this call"
+    return RetryError(why, stop_reason=StopReason.RATE_LIMITED, unmade=Hint(found.seconds, found.source))
 
 
 def path_of(request: PreparedRequest) -> str:

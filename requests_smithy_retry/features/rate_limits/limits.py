@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass
 from math import inf
+from typing import NamedTuple
 
 from ...clock import Wait
 from ...core.backoff import random_part
@@ -140,6 +141,11 @@ class Limits:
         moments = [(window.opens(now, sent), window.source) for window in self._windows.values()]
         return max([*moments, (self._closed_until, "retry-after")])
 
+    def shut_for(self, now: float) -> float:
+        """Return the seconds until another request may be sent; 0: one may be sent now."""
+        with self.lock:
+            return max(0.0, self.opens(now)[0] - now)
+
     def goes(self, opens: float, now: float) -> float:
         """Return when the next one goes, who may from a moment on: this process's own time after it, the same for all.
 
@@ -216,31 +222,45 @@ class Caller:
     __slots__ = ("__weakref__",)
 
 
+class Shut(NamedTuple):
+    """The limit is known to open too late for a call: after so many seconds, by the header that says so."""
+
+    seconds: float
+    source: str
+
+
 class Turn:
     """One request's place in the line before its limits.
 
-    :param longest: the most seconds that it waits, and ``until`` the moment by which it goes. If it would have to wait
-        longer, it goes at once, for the server's own answer.
+    :param longest: the most seconds that it waits. If it would have to wait longer, it goes at once, for the server's
+        own answer.
+    :param ends: the moment at which it is too late for its call: it does not go if the limit opens no sooner.
+    :param latest: the moment after which it does not go only because of a spread.
     """
 
-    def __init__(self, limits: Limits, longest: float, until: float = inf) -> None:
+    def __init__(self, limits: Limits, longest: float, ends: float = inf, latest: float = inf) -> None:
         self.changed: threading.Condition = threading.Condition(limits.lock)
         self._limits = limits
         self._longest = longest
-        self._until = until
+        self._ends = ends
+        self._latest = min(ends, latest)
         self._began: float | None = None
+        self._until = inf
         self._source = ""
 
-    def look(self, now: float) -> Wait | Pass:
+    def look(self, now: float) -> Wait | Pass | Shut:
         """Join at the first look; then see whether there is room."""
         limits = self._limits
         if self._began is None:
-            self._began, self._until = now, min(self._until, now + self._longest)
+            self._began, self._until = now, now + self._longest
             limits.line.append(self)
-        until = self._until
         is_first, (opens, cause) = limits.line[0] is self, limits.opens(now)
-        goes = limits.goes(opens, now)
-        if now >= until or opens >= until or (is_first and goes <= now):
+        if opens > now and opens >= self._ends:
+            self.leave(now)
+            return Shut(opens - now, cause)
+        until, goes = min(self._until, self._ends), limits.goes(opens, now)
+        goes = goes if goes < self._latest else opens
+        if now >= until or opens >= self._until or (is_first and goes <= now):
             self.leave(now)
             return limits.let_in(Pass(now, now - self._began, self._source))
         if opens > now or not self._source:
