@@ -111,6 +111,7 @@ NOT_INTERRUPTED = frozenset(
         ("wire/pools.py", "_put_conn"),  # a connection changes hands
         ("features/urllib3_retry/__init__.py", "is_retry"),  # a response changes hands
         ("wire/response.py", "__init__"),  # and here a socket
+        ("wire/response.py", "close"),  # http.client has forgotten it by then, until it is collected
     }
 )
 """Functions within which nothing in Python can undo what they do halfway: an interrupt there may cost a connection."""

@@ -121,9 +121,11 @@ class Reader(socket.SocketIO):
             raise http.client.IncompleteRead(b"")
 
     def close(self) -> None:
-        if self.watch is not None and not self.closed:
-            self.watch.close()
-        super().close()
+        try:
+            if self.watch is not None and not self.closed:
+                self.watch.close()
+        finally:
+            super().close()
 
     def let_go(self) -> None:
         """Let go of the socket, which its connection has closed; this stream stays open."""

@@ -148,6 +148,19 @@ def test_a_signal_while_bytes_are_fetched_ahead(raised_by_a_signal: type[Excepti
         assert reader.failure is None
 
 
+def test_a_signal_while_what_watches_a_body_is_closed(raised_by_a_signal: type[Exception]) -> None:
+    """The socket is let go all the same."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        reader = Reader(ours, "r")
+        ours._io_refs += 1  # type: ignore[attr-defined]  # as makefile() does
+        ours.close()
+        reader.watch = SimpleNamespace(close=interrupting)  # type: ignore[assignment]
+        with pytest.raises(raised_by_a_signal, match="the time is up"):
+            reader.close()
+        assert (True, -1) == (reader.closed, ours.fileno())
+
+
 def test_a_signal_while_a_discarded_body_is_read_up(
     raised_by_a_signal: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
