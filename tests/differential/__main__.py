@@ -20,6 +20,9 @@ SEED = 1
 TRIES = 3
 """So often must a difference show itself: what a race decides shows the same now and then."""
 
+SMALLER = 15.0
+"""The most seconds in which a program is made smaller."""
+
 
 def nothing(name: str) -> None:
     """Count nothing."""
@@ -42,9 +45,9 @@ def confirmed(player: Player, made: Program, kind: tuple[str, ...] | None = None
     return found
 
 
-def smallest(player: Player, made: Program, kind: tuple[str, ...], seconds: float = 15) -> Program:
-    """Leave out of a program all that it takes not to show the same."""
-    until, better = time.monotonic() + seconds, True
+def smallest(player: Player, made: Program, kind: tuple[str, ...], until: float) -> Program:
+    """Leave out of a program all that it takes not to show the same, as far as that is done in time."""
+    better = True
     while better:
         better = False
         for simpler in made.simpler():
@@ -132,7 +135,7 @@ def fuzz(
             kinds[kind] += 1
             if kinds[kind] > 1:
                 continue
-            made = smallest(player, made, kind_of(found))
+            made = smallest(player, made, kind_of(found), min(until, time.monotonic() + SMALLER))
             failed[kind] = f"# {area} {seed} {number}\n" + written(made, confirmed(player, made) or found)
             say(failed[kind] + "\n")
     took = seconds - max(until - time.monotonic(), 0)
@@ -140,6 +143,7 @@ def fuzz(
     for kind, times in kinds.most_common():
         say(f"{times} times {kind}")
     player.close()
+    gc.unfreeze()
     logging.disable(logging.NOTSET)
     return failed
 
