@@ -22,9 +22,9 @@ from random import Random
 from typing import Any, NamedTuple
 
 from requests_smithy_retry import RetryConfig, TokenBucket
-from requests_smithy_retry.core.line import MOST_CREDIT, Bounds
-from requests_smithy_retry.core.payoff import PayoffQuota
+from requests_smithy_retry.core.retry_budget import RetryBudget
 from requests_smithy_retry.core.scope import quotas_of
+from requests_smithy_retry.core.wait_queue import MOST_CREDIT, Bounds
 from requests_smithy_retry.features.redis import RedisQuota
 
 from . import command
@@ -103,7 +103,7 @@ def _shared(config: RetryConfig, clock: SteppingClock) -> tuple[Any, ...]:
     levels: dict[str, float] = {}
     price_of = config.numbers.price_of
     buckets = [ModelQuota(levels, SMALL)("scope") for _ in range(2)]
-    return tuple(_stepping(PayoffQuota(bucket, clock.time, price_of=price_of)) for bucket in buckets)
+    return tuple(_stepping(RetryBudget(bucket, clock.time, price_of=price_of)) for bucket in buckets)
 
 
 class Found(NamedTuple):

@@ -18,7 +18,9 @@ from greenlet import greenlet
 from requests_smithy_retry.classifiers.actions import ErrorKind, RetryReason
 from requests_smithy_retry.clock import wait_in
 from requests_smithy_retry.config.report import InVain
-from requests_smithy_retry.core.line import (
+from requests_smithy_retry.core.quota import Go
+from requests_smithy_retry.core.retry_budget import RetryBudget
+from requests_smithy_retry.core.wait_queue import (
     ATTEMPTS,
     LATER,
     LEAST_GAP,
@@ -28,8 +30,6 @@ from requests_smithy_retry.core.line import (
     Failure,
     Progress,
 )
-from requests_smithy_retry.core.payoff import PayoffQuota
-from requests_smithy_retry.core.quota import Go
 from requests_smithy_retry.features.redis import RedisTokenBucket
 from requests_smithy_retry.smithy.buckets import PricedQuota
 
@@ -127,9 +127,9 @@ class Questions:
 
 
 IN_HAND: dict[Any, tuple[str, ...]] = {
-    PayoffQuota.acquire.__code__: ("progress", "delay", "price", "now"),
-    PayoffQuota._take.__code__: ("number",),
-    PayoffQuota.succeeded.__code__: ("is_alone",),
+    RetryBudget.acquire.__code__: ("progress", "delay", "price", "now"),
+    RetryBudget._take.__code__: ("number",),
+    RetryBudget.succeeded.__code__: ("is_alone",),
     PricedQuota.acquire.__code__: ("price", "is_taken", "began"),
 }
 """The variables of code that rests which decide about its future. A waiter's are those of its line."""

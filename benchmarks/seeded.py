@@ -37,8 +37,8 @@ LONGEST_TEST = 120
 
 PROGRAMS = {
     "clock.py": "line,rate limit",
-    "core/payoff.py": "spent,payoff,first tries,line",
-    "core/line.py": "line",
+    "core/retry_budget.py": "spent,payoff,first tries,line",
+    "core/wait_queue.py": "line",
     "core/scope.py": "scope",
     "features/rate_limits/limits.py": "rate limit",
     "smithy/buckets.py": "bucket",

@@ -1,8 +1,8 @@
 """Retry budgets, backoff and the client's rate limiter, as objects that a program makes itself (contract 6, 7, 9)."""
 
 from .core.backoff import ExponentialRetryBackoffStrategy, Jitter, RetryBackoffStrategy
-from .core.payoff import PayoffTokenBucket
 from .core.quota import RetryQuota, TokenBucketSnapshot
+from .core.retry_budget import PayoffTokenBucket
 from .smithy.buckets import TokenBucket
 from .smithy.rate_limiter import ClientRateLimiter, PermitWait, RateLimiterSettings, RateLimiterSnapshot
 

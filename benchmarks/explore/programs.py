@@ -11,10 +11,10 @@ from requests.structures import CaseInsensitiveDict
 from requests_smithy_retry.classifiers.outcome import Outcome
 from requests_smithy_retry.clock import SYSTEM_CLOCK, wait_in
 from requests_smithy_retry.core.attempt import AttemptFailed
-from requests_smithy_retry.core.line import Bounds, Failure, Progress
-from requests_smithy_retry.core.payoff import CAPACITY, MOST, PayoffQuota, PayoffTokenBucket
 from requests_smithy_retry.core.quota import Go
+from requests_smithy_retry.core.retry_budget import CAPACITY, MOST, PayoffTokenBucket, RetryBudget
 from requests_smithy_retry.core.scope import Scopes
+from requests_smithy_retry.core.wait_queue import Bounds, Failure, Progress
 from requests_smithy_retry.features.addresses.memory import LONGEST_PERIOD, AddressMemory
 from requests_smithy_retry.features.addresses.resolving import Late, Lookups, Question, Stuck
 from requests_smithy_retry.features.rate_limits.announced import DIALECTS, announced_in
@@ -134,7 +134,7 @@ class Quota(Program):
 
     def __init__(self) -> None:
         super().__init__()
-        self.quota = PayoffQuota(now=tasks.now)
+        self.quota = RetryBudget(now=tasks.now)
         self.quota.bucket.acquire(CAPACITY)
         self.ended: list[Any] = []
         self.succeeded_at: float | None = None
@@ -292,7 +292,7 @@ class Table(Program):
 
     def __init__(self) -> None:
         super().__init__()
-        self.table = Scopes(lambda _name, now: PayoffQuota(PayoffTokenBucket(0), now), SYSTEM_CLOCK, 2)
+        self.table = Scopes(lambda _name, now: RetryBudget(PayoffTokenBucket(0), now), SYSTEM_CLOCK, 2)
         self.first = self.table.get("one")
         self.used: list[Any] = []
         self.kept = False

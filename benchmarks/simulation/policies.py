@@ -14,9 +14,9 @@ from typing import Any
 
 from requests_smithy_retry import Clock, RetryError, StandardRetryStrategy
 from requests_smithy_retry.clock import Wait
-from requests_smithy_retry.core.line import Bounds, Failure, Progress
-from requests_smithy_retry.core.payoff import PayoffQuota, PlaceInLine
 from requests_smithy_retry.core.quota import Go
+from requests_smithy_retry.core.retry_budget import PlaceInQueue, RetryBudget
+from requests_smithy_retry.core.wait_queue import Bounds, Failure, Progress
 from requests_smithy_retry.quotas import ExponentialRetryBackoffStrategy
 
 MOST_ATTEMPTS = 3
@@ -127,7 +127,7 @@ class Patient(Policy):
 
     def __init__(self, clock: Clock, random: Random, patience: float = Bounds().patience) -> None:
         super().__init__(clock, random)
-        self.quota = PayoffQuota(now=clock.now())
+        self.quota = RetryBudget(now=clock.now())
         self.bounds = Bounds(patience=patience)
         self.backoff = {
             kind: ExponentialRetryBackoffStrategy(backoff_scale_value=base, max_backoff=20, random=random.random)
@@ -149,7 +149,7 @@ class Patient(Policy):
 
     def _decided(self, seen: Any, retries: int) -> tuple[float, Any] | Parked | None:
         """Return what the quota has decided, or who has to wait in its line."""
-        if not isinstance(seen, PlaceInLine):
+        if not isinstance(seen, PlaceInQueue):
             return (seen.delay, (seen.progress, retries + 1)) if isinstance(seen, Go) else None
         place = seen
 

@@ -28,8 +28,8 @@ from ..config.report import WorstCase, as_table, is_set, waits_for_service
 from ..config.retry_config import COMMAND_LINE, OPTIONS, RetryConfig, unknown_option
 from ..config.sources import VARIABLES, parse_text, resolve
 from ..core.backoff import Jitter
-from ..core.line import ATTEMPTS, Bounds
 from ..core.server_hints import MILLISECOND_HEADERS
+from ..core.wait_queue import ATTEMPTS, Bounds
 from ..errors import RetryConfigError, StopReason
 from ..observing.history import AttemptRecord, RetryHistory, retry_history
 from ..testing.scripted import ScriptedReply, scripted

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from ..core.line import ATTEMPTS, IDLE, LEAST_GAP, MOST_CREDIT, UNLIMITED, Bounds
-from ..core.payoff import PayoffTokenBucket, capacity_of
+from ..core.retry_budget import PayoffTokenBucket, capacity_of
 from ..core.server_hints import AMZ_MAX_EXTRA
+from ..core.wait_queue import ATTEMPTS, IDLE, LEAST_GAP, MOST_CREDIT, UNLIMITED, Bounds
 from .retry_config import has_line
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from ..classifiers.protocol import Only, RetryClassifier
 from ..classifiers.resend import IDEMPOTENT_METHODS
 from ..classifiers.statuses import RETRY_STATUS_CODES
 from ..core.backoff import RETRY_SPECS, Backoff, ExponentialRetryBackoffStrategy, Jitter, RetryNumbers
-from ..core.line import ATTEMPTS
-from ..core.payoff import PayoffTokenBucket
 from ..core.quota import RetryQuota
+from ..core.retry_budget import PayoffTokenBucket
+from ..core.wait_queue import ATTEMPTS
 from ..errors import RetryConfigError
 from . import parsers as types
 from .options import adapter_option, classifier_option, nearest, option, options_of, warn_of_void

@@ -22,7 +22,6 @@ from ..urls import display_scope
 from ..wire.state import read_part, this_thread
 from .attempt import AttemptFailed
 from .held import Held, complete, named, received_by, release_connection
-from .line import UNLIMITED
 from .plan import Plan
 from .policy import leaves_time
 from .port import Rest
@@ -30,6 +29,7 @@ from .replay import RequestFacts
 from .scope import Scope
 from .strategy import StandardRetryToken
 from .time_limits import TimeLimits
+from .wait_queue import UNLIMITED
 from .waiting import CallClock
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import Only, RetryClassifier, in_order, sees_successes
 from ..config.retry_options import OperationOptions
 from .backoff import ExponentialRetryBackoffStrategy, RetryBackoffStrategy
-from .line import Bounds
 from .polling import OWN_RULE
 from .port import Feature, overrides
 from .server_hints import HINTS, Hint, delay_for, is_too_long, read_hint
+from .wait_queue import Bounds
 
 if TYPE_CHECKING:
     from ..config.retry_config import RetryConfig

@@ -12,7 +12,7 @@ from .server_hints import HINTS, Hint
 
 if TYPE_CHECKING:
     from ..classifiers.actions import RetryReason
-    from .line import Bounds
+    from .wait_queue import Bounds
 
 OWN_RULE = "classifier"
 """The source of a wait for which the program itself asks, by a classifier."""

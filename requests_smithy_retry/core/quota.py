@@ -8,7 +8,7 @@ from ..errors import StopReason
 
 if TYPE_CHECKING:
     from .attempt import AttemptFailed
-    from .line import Back, Bounds, Failure, Progress
+    from .wait_queue import Back, Bounds, Failure, Progress
 
 
 class Refused(NamedTuple):
@@ -79,7 +79,7 @@ class RetryQuota(Protocol):
 
 
 class Quota:
-    """May an operation of this scope have another attempt, and when? It is given the time; see :mod:`.payoff`.
+    """May an operation of this scope have another attempt, and when? It is given the time; see :mod:`.retry_budget`.
 
     This one is none: every retry may be made, and attempts alone are counted.
     """

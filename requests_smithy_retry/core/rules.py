@@ -8,9 +8,9 @@ from ..classifiers.actions import ErrorKind, RetryReason
 from ..classifiers.outcome import Outcome
 from ..errors import RetryError, StopReason
 from ..urls import display_scope
-from .line import Bounds
 from .quota import Refused
 from .server_hints import Hint, until_text
+from .wait_queue import Bounds
 
 NOT_FOUND = 404
 SERVER_ERROR = 500

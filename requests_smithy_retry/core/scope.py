@@ -10,9 +10,9 @@ from ..clock import SYSTEM_CLOCK, Clock
 from ..forksafe import forgets_with_all, renew_lock_after_fork
 from ..urls import scope_name, without_secrets
 from .health import Health
-from .line import Bounds
-from .payoff import PayoffQuota, PayoffTokenBucket, capacity_of
 from .quota import NO_QUOTA, Quota
+from .retry_budget import PayoffTokenBucket, RetryBudget, capacity_of
+from .wait_queue import Bounds
 
 if TYPE_CHECKING:
     from ..config.retry_config import RetryConfig
@@ -141,7 +141,7 @@ def quotas_of(config: RetryConfig, clock: Clock) -> MakeQuota:
         return no_quota
     if quota == "payoff":
         capacity = capacity_of(Bounds(config.most_attempts))
-        return lambda name, now: PayoffQuota(PayoffTokenBucket(capacity), now)
+        return lambda name, now: RetryBudget(PayoffTokenBucket(capacity), now)
     if isinstance(quota, PayoffTokenBucket):
         return lambda name, now: line_before(quota, now)
     # Imported here: other quotas are features, which a program may do without.
@@ -150,9 +150,9 @@ def quotas_of(config: RetryConfig, clock: Clock) -> MakeQuota:
     return quota_maker(quota, config, clock)
 
 
-def line_before(bucket: PayoffTokenBucket, now: float) -> PayoffQuota:
+def line_before(bucket: PayoffTokenBucket, now: float) -> RetryBudget:
     """Return the one line before a bucket that was passed in: adapters that share the bucket share its line."""
     with bucket._lock:
         if bucket.quota is None:
-            bucket.quota = PayoffQuota(bucket, now)
+            bucket.quota = RetryBudget(bucket, now)
         return bucket.quota

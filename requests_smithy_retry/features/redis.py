@@ -21,8 +21,8 @@ from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 from ..checks import BadValue, check_amount, is_finite, safe_repr
 from ..clock import SYSTEM_CLOCK, Clock
 from ..config.retry_config import RetryConfig
-from ..core.payoff import PayoffQuota, PayoffTokenBucket
 from ..core.quota import TokenBucketSnapshot
+from ..core.retry_budget import PayoffTokenBucket, RetryBudget
 from ..core.scope import NO_SCOPE, MakeQuota
 from ..errors import RetryConfigError
 from ..forksafe import FreshCopies, renew_lock_after_fork
@@ -392,6 +392,6 @@ def quota_maker(quota: Any, config: RetryConfig, clock: Clock) -> MakeQuota | No
     why = quota.problem()
     if why:
         raise RetryConfigError("quota", quota, config.source("quota"), why)
-    return lambda name, now: PayoffQuota(
+    return lambda name, now: RetryBudget(
         quota(NO_SCOPE if name is None else name), now, price_of=config.numbers.price_of
     )

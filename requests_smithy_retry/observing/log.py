@@ -1,6 +1,6 @@
 """The log (contract 12): DEBUG per attempt, INFO per retry, wait and adapter left alone, WARNING on giving up.
 
-Of the operations that give up in one outage, the first is at WARNING, and so is the end of it (core/line.py).
+Of the operations that give up in one outage, the first is at WARNING, and so is the end of it (core/wait_queue.py).
 
 Records go to ``requests_smithy_retry``. They name method, origin and path, never userinfo, a query, a header's value or
 a body. Each has its values in ``extra`` as well, under names that begin with ``retry_``.

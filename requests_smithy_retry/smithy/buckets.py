@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..checks import check_amount, is_finite, safe_repr
 from ..clock import SYSTEM_CLOCK, Clock, Wait, wait_in
-from ..core.line import Bounds, Failure, Progress
-from ..core.payoff import PayoffTokenBucket
 from ..core.quota import Go, Payment, Quota, Refused, RetryQuota, TokenBucketSnapshot
+from ..core.retry_budget import PayoffTokenBucket
 from ..core.scope import NO_SCOPE, MakeQuota
+from ..core.wait_queue import Bounds, Failure, Progress
 from ..errors import RetryConfigError, StopReason
 from ..forksafe import FreshCopies, renew_lock_after_fork
 

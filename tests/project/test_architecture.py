@@ -40,7 +40,7 @@ WAITS = {
     },  # a call's clock, by which all below waits
     "core/loop.py": {"call.clock.sleep"},  # as a token says
     "core/attempt.py": {"self._call.clock.wait_in", "wait_in"},  # what a strategy is shown
-    "core/payoff.py": {"failed.wait_in"},  # in the line
+    "core/retry_budget.py": {"failed.wait_in"},  # in the line
     "features/rate_limits/__init__.py": {"call.clock.sleep", "call.clock.wait_in"},
     "features/addresses/resolving.py": {"event.wait"},  # for the resolver's thread, as a socket does
     "features/redis.py": {"ask.is_over.wait", "self._changed.wait"},  # for its own thread, and that for questions
@@ -53,7 +53,7 @@ WAITING = {"sleep", "wait", "wait_for", "wait_on", "wait_in"}
 
 LAYERS = [
     {"__init__", "checks", "urls", "errors", "forksafe", "interruptions", "typing_names"},
-    {"core/line", "core/quota", "core/payoff", "core/server_hints", "clock"},
+    {"core/wait_queue", "core/quota", "core/retry_budget", "core/server_hints", "clock"},
     {"wire"},
     {"classifiers", "core/backoff"},
     {"config"},
@@ -80,11 +80,11 @@ TIES = {
 """The imports, most of them late, that tie modules into a circle or run against the layers, each with its reason."""
 
 PURE = (
-    *("core/rules", "core/policy", "core/line", "core/quota", "core/backoff", "core/server_hints"),
+    *("core/rules", "core/policy", "core/wait_queue", "core/quota", "core/backoff", "core/server_hints"),
     *("classifiers/fold", "classifiers/resend"),
 )
 """The rules by which a strategy decides: functions of values, which are told the time."""
-VALUES = {("core/line", "clock"): {"Wait"}}
+VALUES = {("core/wait_queue", "clock"): {"Wait"}}
 """What a rule may import from a file with effects: a value."""
 EFFECTS = {"time", "threading", "socket", "ssl", "http", "requests", "urllib3"}
 
@@ -173,7 +173,16 @@ def test_only_a_few_places_wait():
 
 def test_the_rules_have_no_effects():
     """They import no clock, no lock, no socket and no ``requests``, and neither the wire nor what sends and waits."""
-    acting = ("clock", "wire/", "core/loop", "core/call", "core/waiting", "core/held", "core/strategy", "core/payoff")
+    acting = (
+        "clock",
+        "wire/",
+        "core/loop",
+        "core/call",
+        "core/waiting",
+        "core/held",
+        "core/strategy",
+        "core/retry_budget",
+    )
     found = {
         name: roots(PACKAGE / f"{name}.py") & EFFECTS
         | {

@@ -17,8 +17,8 @@ from ...checks import most_attempts
 from ...clock import Clock
 from ...config.options import UNSET
 from ...config.retry_config import ADAPTER_OPTIONS, RetryConfig
-from ...core.line import UNLIMITED
 from ...core.strategy import RetryStrategy, StandardRetryStrategy
+from ...core.wait_queue import UNLIMITED
 from ...errors import RetryConfigError
 from ...observing.recorder import Recorder
 from ...wire.state import this_thread

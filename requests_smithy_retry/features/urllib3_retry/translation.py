@@ -26,7 +26,7 @@ from ...classifiers.protocol import RetryClassifier, RetryClassifierPriority
 from ...classifiers.statuses import HttpStatusCodeClassifier, verdict_on_status
 from ...config.options import level_outside
 from ...core.backoff import ExponentialRetryBackoffStrategy
-from ...core.line import UNLIMITED, Bounds
+from ...core.wait_queue import UNLIMITED, Bounds
 from ...errors import RetryConfigError, RetryConfigWarning
 from ...interruptions import causes
 

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.explore import spells
 from requests_smithy_retry.core.call import Call
-from requests_smithy_retry.core.line import Waiter
+from requests_smithy_retry.core.wait_queue import Waiter
 from requests_smithy_retry.observing.history import ScheduledRetry
 
 pytestmark = [pytest.mark.once, pytest.mark.untraced]

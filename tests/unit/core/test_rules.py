@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from requests_smithy_retry import ErrorKind, Outcome, RetryReason, StopReason
-from requests_smithy_retry.core.line import UNLIMITED, Bounds
 from requests_smithy_retry.core.quota import Refused
 from requests_smithy_retry.core.rules import asks_again, is_free, is_last, refusal, too_late, too_long
 from requests_smithy_retry.core.server_hints import Hint
+from requests_smithy_retry.core.wait_queue import UNLIMITED, Bounds
 
 KINDS = {"T": ErrorKind.TRANSIENT, "H": ErrorKind.THROTTLING, "S": ErrorKind.SERVER, "C": ErrorKind.CLIENT}
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from requests_smithy_retry import AttemptFailed, Outcome, RetryError, StandardRetryStrategy, StopReason, TokenBucket
-from requests_smithy_retry.core.line import Bounds, Failure, Progress
 from requests_smithy_retry.core.quota import Refused
+from requests_smithy_retry.core.wait_queue import Bounds, Failure, Progress
 from requests_smithy_retry.smithy.buckets import PlaceAtBucket, PricedQuota
 from requests_smithy_retry.testing import FakeClock
 from tests.unit.core.director import GIVE_UP, PAUSE, Director

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from requests_smithy_retry import StopReason
 from requests_smithy_retry.clock import Wait
-from requests_smithy_retry.core.line import Bounds, Failure, Line, Progress, Waiter
 from requests_smithy_retry.core.quota import Go, Refused
+from requests_smithy_retry.core.wait_queue import Bounds, Failure, Progress, Waiter, WaitQueue
 
 PLAIN = Bounds()
 
@@ -24,7 +24,7 @@ class Scene:
 
     def __init__(self, *, age: float = 0.0, firsts: int = 0, max_waiters: int = 1000) -> None:
         self.now = age
-        self.line = Line(0.0, max_waiters=max_waiters)
+        self.line = WaitQueue(0.0, max_waiters=max_waiters)
         for _ in range(firsts):
             self.line.first_try(age, 0.0)
         self.woken: list[Waiter] = []

@@ -1,9 +1,9 @@
-"""The line for a service that is down: which operations wait, and which of them goes, asks or gives up next. Pure.
+"""The queue for a service that is down: which operations wait, and which of them goes, asks or gives up next. Pure.
 
-Each scope has one line. Nobody waits before something failed and the bucket is empty. Then every success lets two
+Each scope has one queue. Nobody waits before something failed and the bucket is empty. Then every success lets two
 waiters go, fewer if it was slow, as TCP starts slowly; a throttled answer takes that back. If nobody sent anything for
-a quarter of the outage's age, the next in line asks; who waited long enough leaves. Every method is given the time and
-says what to do: nothing here reads a clock, waits, or takes a lock. :mod:`.payoff` does that.
+a quarter of the outage's age, the next in the queue asks; who waited long enough leaves. Every method is given the time
+and says what to do: nothing here reads a clock, waits, or takes a lock. :mod:`.retry_budget` does that.
 
 The numbers come from a simulation of outages (``benchmarks/outage_tables.py``, ``benchmarks/outage_fanout.py``):
 
@@ -32,15 +32,15 @@ MOST_CREDIT = 2.0
 IDLE = 300.0
 """Seconds without an attempt after which a scope counts as new, because its record is out of date."""
 LEAST_GAP = 0.5
-"""The shortest silence in seconds after which the next in line asks."""
+"""The shortest silence in seconds after which the next in the queue asks."""
 LATER = 0.25
-"""The part of the outage's age after which the next in line asks: at most so much too late it is found to be over."""
+"""The part of the outage's age after which the next in the queue asks: its end is found at most so much too late."""
 LONGEST_GAP = 8.0
 """The longest such silence, if the client's own usual gaps are shorter."""
 SHARED = 4.0
 """The patiences, of all who wait together, in which a client with few requests asks once: many ask sooner."""
 LAST_CHANCE = 0.02
-"""The part of its patience before whose end the next in line asks, unless it is told by others; a second at most."""
+"""The part of its patience before whose end the next in the queue asks, unless others told it; a second at most."""
 LATE = 0.6
 """The part of its patience after which an operation makes its last retry, if its client has few others."""
 RECENT = 3.0
@@ -90,7 +90,7 @@ class Bounds(NamedTuple):
 class Failure(NamedTuple):
     """The facts about a failed attempt that decide about the next one.
 
-    :param delay: seconds to wait before a retry, while nobody waits in line.
+    :param delay: seconds to wait before a retry, while nobody waits in the queue.
     :param hint: seconds that the server asked for: an operation that waits does not go before.
     :param throttled: the server asked for fewer requests.
     :param unresolved: the name of the service was not found.
@@ -130,7 +130,7 @@ class Progress(NamedTuple):
         more than ``max_attempts - 1`` of them cost.
     :param acquired: tokens that the last of them took.
     :param probes: the number of times that it asked for all who wait.
-    :param waited: seconds that it spent in the line, together.
+    :param waited: seconds that it spent in the queue, together.
     :param retries: attempts so far without the first, since it last made progress.
     :param polls: attempts so far that were polls after seconds that somebody named.
     :param free: attempts that count against no cap, because a body came further by then.
@@ -160,7 +160,7 @@ class Back(NamedTuple):
 
 
 class Waiter:
-    """One operation in the line.
+    """One operation in the queue.
 
     :param earliest: it does not go before: what a server asked for.
     :param uncounted: seconds that are not counted as patience.
@@ -197,7 +197,7 @@ class Waiter:
         return StopReason.DEADLINE if is_over else StopReason.PATIENCE
 
 
-class Line:
+class WaitQueue:
     """The record of one scope."""
 
     __slots__ = (
@@ -266,7 +266,7 @@ class Line:
         :param price: tokens that a retry costs while nobody waits.
         :param renew: refills the bucket; called if the scope counts as new.
         :returns: its operation's progress now, and the seconds to wait before a retry that is paid for (None: it may
-            only wait in line). Or that its attempts are used up.
+            only wait in the queue). Or that its attempts are used up.
         """
         if self.is_as_good_as_new(now):
             renew()
@@ -298,7 +298,7 @@ class Line:
     def _delay_of_payment(
         self, progress: Progress, bounds: Bounds, failure: Failure, price: float, most: float, now: float
     ) -> float | None:
-        """Return the seconds before a retry that is paid for while nobody waits; None: it may only wait in line.
+        """Return the seconds before a retry that is paid for while nobody waits; None: it may only wait in the queue.
 
         :param most: tokens that all retries of the operation cost.
         """
@@ -319,7 +319,7 @@ class Line:
         return StopReason.LINE_FULL if len(self.waiters) >= self.max_waiters else None
 
     def join(self, waiter: Waiter, now: float) -> StopReason | None:
-        """Put an operation into the line, behind those that began earlier, or return the reason for refusing it."""
+        """Put an operation into the queue, behind those that began earlier, or return the reason for refusing it."""
         refusal = self.may_join(waiter, now)
         if refusal is None:
             if not self.waiters:
@@ -329,7 +329,7 @@ class Line:
         return refusal
 
     def look(self, waiter: Waiter, now: float) -> Go | Wait | Refused:
-        """Decide about one waiter. One that goes or gives up is no longer in line."""
+        """Decide about one waiter. One that goes or gives up is no longer in the queue."""
         self._release_waiters(now)
         if waiter.released is not None:
             return waiter.released
@@ -440,7 +440,7 @@ class Line:
         return go
 
     def _next_to_ask(self) -> Waiter:
-        """Return the next to ask: the one that asked least often, in the order of the line; hinted ones come last."""
+        """Return the next to ask: the one that asked least often, in the order of the queue; hinted ones come last."""
         due = self._due()
         for waiter in self.waiters:  # nearly always the first one
             if not waiter.progress.probes and waiter.earliest <= due:
@@ -452,14 +452,14 @@ class Line:
             self._next_to_ask().wake()
 
     def _due(self) -> float:
-        """Return the moment at which the next in line asks, if no attempt is sent until then."""
+        """Return the moment at which the next in the queue asks, if no attempt is sent until then."""
         usual, patience = self.usual(self._last), self.waiters[0].bounds.patience
         # A client with few requests need not ask so often; of many that wait, each adds its part of a question.
         rarely = min(max(usual, min(3 * usual, 0.9 * patience)), SHARED * patience / len(self.waiters))
         return self._last + max(LEAST_GAP, rarely, min(LONGEST_GAP, LATER * self._age(self._last)))
 
     def _due_for(self, waiter: Waiter) -> float:
-        """Return the moment at which the next in line asks: sooner if that would be too late for itself."""
+        """Return the moment at which the next in the queue asks: sooner if that would be too late for itself."""
         due, last = self._due(), waiter.bounds.asks_last_at(waiter.progress.began, self.down_since)
         # Others tell that the service is back, unless what was sent last waits itself, having retried or asked in vain.
         in_vain = [each.joined for each in self.waiters if each.progress.spent or each.progress.probes]

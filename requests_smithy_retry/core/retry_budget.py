@@ -1,10 +1,10 @@
-"""The payoff quota: the number of retries a client may still make in vain. It goes by operations, not by seconds.
+"""The retry budget: the number of retries a client may still make in vain. It goes by operations, not by seconds.
 
 A first-try success proves that the service is up: it fills the bucket to its capacity. A retry that pays proves that
 retries pay: its operation gets everything back, and room for one operation more. Both proofs fade with each further
 first-try success, so after an hour the bucket holds what it holds after a minute. There is no clock, no rate, no price.
 
-A scope has such a bucket, and a line in front of it, of which all decisions are made in :mod:`.line`.
+A scope has such a bucket, and a queue in front of it, of which all decisions are made in :mod:`.wait_queue`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..checks import check_amount
 from ..clock import Wait
 from ..forksafe import renew_lock_after_fork
-from .line import ATTEMPTS, UNLIMITED, Back, Bounds, Failure, Line, Progress, Waiter
 from .quota import Go, Payment, Quota, Refused, TokenBucketSnapshot
+from .wait_queue import ATTEMPTS, UNLIMITED, Back, Bounds, Failure, Progress, Waiter, WaitQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,8 +63,8 @@ class PayoffTokenBucket:
     def __init__(self, capacity: float = CAPACITY) -> None:
         check_amount(capacity)
         self.capacity: float = capacity
-        self.quota: PayoffQuota | None = None
-        """The line before it, where the bucket was passed to an adapter: adapters that share it share the line."""
+        self.quota: RetryBudget | None = None
+        """The queue before it, where the bucket was passed to an adapter: adapters that share it share the queue."""
         self._tokens: float = capacity
         self.renew_lock()
         renew_lock_after_fork(self)
@@ -137,7 +137,7 @@ class PayoffTokenBucket:
 
 
 class PaidBucket(Protocol):
-    """The bucket behind a line: :class:`PayoffTokenBucket`, or one that processes share."""
+    """The bucket behind a queue: :class:`PayoffTokenBucket`, or one that processes share."""
 
     @property
     def available(self) -> float: ...
@@ -160,8 +160,8 @@ class PaidBucket(Protocol):
     def snapshot(self) -> TokenBucketSnapshot: ...
 
 
-class PayoffQuota(Quota):
-    """One scope's bucket and line. Safe to use from several threads; a child of a fork begins anew.
+class RetryBudget(Quota):
+    """One scope's bucket and queue. Safe to use from several threads; a child of a fork begins anew.
 
     :param bucket: pays for retries while nobody waits.
     :param now: the moment at which it is made.
@@ -186,48 +186,48 @@ class PayoffQuota(Quota):
         renew_lock_after_fork(self)
 
     def renew_lock(self) -> None:
-        """Begin anew, lock and line, after a fork: the waiting threads do not exist in the child."""
+        """Begin anew, lock and queue, after a fork: the waiting threads do not exist in the child."""
         self.lock: threading.Lock = threading.Lock()
-        self._line = Line(self._born, max_waiters=self._max_waiters)
+        self._queue = WaitQueue(self._born, max_waiters=self._max_waiters)
         self._first_tries = 0
         """First-try successes of which the bucket has not been told: that may cost a call."""
 
     def began(self, now: float) -> None:
         """Record that a first attempt is sent: who waits need not ask meanwhile."""
-        if self._line.waiters:
+        if self._queue.waiters:
             with self.lock:
-                self._line.sent(now)
+                self._queue.sent(now)
 
     def first_try(self, now: float, latency: float, timeout: float | None) -> Back | None:
         with self.lock:
             self._first_tries += 1
-            if self._line.first_try(now, latency):
+            if self._queue.first_try(now, latency):
                 return None
-            self._line.succeeded(Progress(now - latency), FIRST_TRY, now, latency, timeout)
-            back, self._line.outage = self._line.outage, None
+            self._queue.succeeded(Progress(now - latency), FIRST_TRY, now, latency, timeout)
+            back, self._queue.outage = self._queue.outage, None
             return back
 
     def acquire(self, progress: Progress, bounds: Bounds, failure: Failure, failed: AttemptFailed) -> Go | Refused:
         now = failed.outcome.ended
         price = 1.0 if self._price_of is None or failure.reason is None else self._price_of(failure.reason)
         with self.lock:
-            if failure.unresolved and not self._line.successes:
+            if failure.unresolved and not self._queue.successes:
                 bounds = bounds._replace(patience=min(NAME_PATIENCE, bounds.patience))
-            seen = self._line.failed(progress, bounds, failure, now, price, self.bucket.renew)
+            seen = self._queue.failed(progress, bounds, failure, now, price, self.bucket.renew)
         if isinstance(seen, Refused):
             return seen
         progress, delay = seen
         if delay is not None and self._take(price, bounds.deadline):
             with self.lock:
-                progress = self._line.paid(progress, bounds, price, now + delay)
+                progress = self._queue.paid(progress, bounds, price, now + delay)
             after = self.bucket.available
             return Go(progress, delay, payment=Payment(after + price, after, self.bucket.source))
         waiter = Waiter(progress, bounds, now, now + failure.hint, uncounted=failure.uncounted)
         with self.lock:
-            refusal = self._line.may_join(waiter, now)
+            refusal = self._queue.may_join(waiter, now)
         if refusal is not None:
             return Refused(refusal)
-        answer: Go | Refused = failed.wait_in(PlaceInLine(self, waiter), "the failing service")
+        answer: Go | Refused = failed.wait_in(PlaceInQueue(self, waiter), "the failing service")
         return answer
 
     def _take(self, price: float, deadline: float | None) -> bool:
@@ -240,8 +240,8 @@ class PayoffQuota(Quota):
         self, progress: Progress, bounds: Bounds, now: float, latency: float = 0.0, timeout: float | None = None
     ) -> Back | None:
         with self.lock:
-            is_alone = self._line.succeeded(progress, bounds, now, latency, timeout)
-            back, self._line.outage = self._line.outage, None
+            is_alone = self._queue.succeeded(progress, bounds, now, latency, timeout)
+            back, self._queue.outage = self._queue.outage, None
         if progress.spent and is_alone:
             self.bucket.succeeded(progress.spent)
         return back
@@ -252,43 +252,43 @@ class PayoffQuota(Quota):
 
     def gave_up(self, began: float, *, is_outage: bool) -> int:
         with self.lock:
-            return self._line.gave_up(began, is_outage=is_outage)
+            return self._queue.gave_up(began, is_outage=is_outage)
 
     @property
     def is_waited_on(self) -> bool:
-        return bool(self._line.waiters)
+        return bool(self._queue.waiters)
 
     def forget(self, now: float) -> None:
         with self.lock:
-            self._line.release_all_waiters(now)
-            self._line, self._first_tries = Line(now, max_waiters=self._max_waiters), 0
+            self._queue.release_all_waiters(now)
+            self._queue, self._first_tries = WaitQueue(now, max_waiters=self._max_waiters), 0
         self.bucket.forget()
 
     def snapshot(self, now: float) -> TokenBucketSnapshot:
         held = self.bucket.snapshot()
         with self.lock:
-            return held._replace(waiting=len(self._line.waiters))
+            return held._replace(waiting=len(self._queue.waiters))
 
 
-class PlaceInLine:
-    """One operation's place in the line of a scope."""
+class PlaceInQueue:
+    """One operation's place in the queue of a scope."""
 
-    def __init__(self, quota: PayoffQuota, waiter: Waiter) -> None:
+    def __init__(self, quota: RetryBudget, waiter: Waiter) -> None:
         self.changed: threading.Condition = threading.Condition(quota.lock)
-        self._line = quota._line
+        self._queue = quota._queue
         self._waiter = waiter
         self._has_joined = False
         waiter.wake = self.changed.notify
 
     def look(self, now: float) -> Go | Wait | Refused:
-        """Join at the first look; then see what the line decides."""
+        """Join at the first look; then see what the queue decides."""
         if not self._has_joined:
             self._has_joined = True
-            refusal = self._line.join(self._waiter, now)
+            refusal = self._queue.join(self._waiter, now)
             if refusal is not None:
                 return Refused(refusal)
-        return self._line.look(self._waiter, now)
+        return self._queue.look(self._waiter, now)
 
     def leave(self, now: float) -> None:
         """Pass on what it was given."""
-        self._line.leave(self._waiter, now)
+        self._queue.leave(self._waiter, now)

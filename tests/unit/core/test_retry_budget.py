@@ -21,9 +21,9 @@ from requests_smithy_retry import (
     StopReason,
     TokenBucketSnapshot,
 )
-from requests_smithy_retry.core.line import UNLIMITED, Bounds, Failure, Progress
-from requests_smithy_retry.core.payoff import PayoffQuota, PayoffTokenBucket, capacity_of
 from requests_smithy_retry.core.quota import Refused
+from requests_smithy_retry.core.retry_budget import PayoffTokenBucket, RetryBudget, capacity_of
+from requests_smithy_retry.core.wait_queue import UNLIMITED, Bounds, Failure, Progress
 from requests_smithy_retry.testing import FakeClock
 from tests.unit.core.director import Director
 
@@ -31,15 +31,15 @@ PLAIN = Bounds()
 NEEDS_FORK = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 
 
-def fail(quota: PayoffQuota, clock: Any, bounds: Bounds = PLAIN, progress: Progress | None = None, **how: Any) -> Any:
+def fail(quota: RetryBudget, clock: Any, bounds: Bounds = PLAIN, progress: Progress | None = None, **how: Any) -> Any:
     """Fail one attempt, and wait as long as the quota says."""
     progress = Progress(clock.now()) if progress is None else progress
     return quota.acquire(progress, bounds, Failure(**how), AttemptFailed(Outcome(ended=clock.now()), clock=clock))
 
 
-def emptied(clock: Any, **options: Any) -> tuple[PayoffQuota, Progress]:
+def emptied(clock: Any, **options: Any) -> tuple[RetryBudget, Progress]:
     """A quota whose tokens one operation has spent, and that operation's progress."""
-    quota = PayoffQuota(now=clock.now(), **options)
+    quota = RetryBudget(now=clock.now(), **options)
     progress = Progress(clock.now())
     for _ in range(2):
         progress = fail(quota, clock, progress=progress).progress
@@ -135,7 +135,7 @@ def test_a_copy_begins_anew(twin):
 def test_the_bucket_pays_while_nobody_waits_and_gets_it_back():
     """Two retries for who can wait for a proof only once; a success gives all back, and room for one more."""
     clock = FakeClock()
-    quota = PayoffQuota()
+    quota = RetryBudget()
     first = fail(quota, clock, delay=0.05)
     second = fail(quota, clock, progress=first.progress, delay=0.1)
     assert (0.05, 0.1, 2.0, 1.0) == (first.delay, second.delay, second.progress.spent, second.progress.acquired)
@@ -149,7 +149,7 @@ def test_a_success_gives_back_the_retries_of_one_operation_and_no_more():
     """Nine retries in a row are paid from a full bucket; the success gives back two of them, and makes room for two."""
     bucket, clock, progress = PayoffTokenBucket(), FakeClock(), Progress(0.0)
     bucket.release(8)
-    quota = PayoffQuota(bucket)
+    quota = RetryBudget(bucket)
     for _ in range(9):
         progress = fail(quota, clock, progress=progress).progress
     assert (1, 2) == (bucket.available, progress.spent)
@@ -176,7 +176,7 @@ def test_first_tries_are_told_to_the_bucket_when_something_is_taken():
         def first_tries(self, number: int) -> None:
             told.append(number)
 
-    quota = PayoffQuota(Shared())
+    quota = RetryBudget(Shared())
     for _ in range(5):
         quota.first_try(0.0, 0.0, None)
     assert [] == told
@@ -186,7 +186,7 @@ def test_first_tries_are_told_to_the_bucket_when_something_is_taken():
 
 def test_prices_may_differ():
     """By the reason for the retry; what the bucket cannot pay is waited for."""
-    quota = PayoffQuota(
+    quota = RetryBudget(
         PayoffTokenBucket(28), price_of=lambda reason: 5.0 if reason.kind is ErrorKind.THROTTLING else 14.0
     )
     clock, progress = FakeClock(), Progress(0.0)
@@ -200,7 +200,7 @@ def test_prices_may_differ():
 
 def test_the_price_of_a_retry_that_was_not_made_comes_back():
     """A limiter gave no permit; who was let go from the line had paid nothing."""
-    quota = PayoffQuota()
+    quota = RetryBudget()
     quota.unsent(fail(quota, FakeClock()).progress)
     quota.unsent(Progress(0.0))
     assert Progress(0.0) == quota.polled(Progress(0.0))
@@ -223,7 +223,7 @@ def test_the_price_of_a_retry_that_was_not_made_comes_back():
 def test_a_client_with_hardly_any_operations_makes_its_last_retry_late(bounds, took, delay):
     """A client that few others would help waits three fifths of its patience before its last retry, and not past it."""
     clock = FakeClock()
-    quota = PayoffQuota()
+    quota = RetryBudget()
     for _ in range(5):
         clock.advance(60)
         quota.first_try(clock.now(), 0.0, None)
@@ -237,7 +237,7 @@ def test_nobody_makes_more_retries_past_its_patience_however_much_was_earned():
     """An operation makes its own two retries, whatever their delay; further ones end with its patience."""
     clock, bucket, progress = FakeClock(), PayoffTokenBucket(), Progress(0.0)
     bucket.release(30)
-    quota = PayoffQuota(bucket)
+    quota = RetryBudget(bucket)
     for delay in (8.0, 16.0):
         go = fail(quota, clock, progress=progress, delay=delay)
         assert delay == go.delay
@@ -315,7 +315,7 @@ def test_a_line_that_fills_up_meanwhile_refuses():
 def test_a_scope_untouched_for_minutes_is_as_good_as_new(later, left):
     """The next failure finds a full bucket."""
     clock = FakeClock()
-    quota = PayoffQuota()
+    quota = RetryBudget()
     fail(quota, clock)
     clock.advance(later)
     fail(quota, clock)
@@ -366,7 +366,7 @@ def test_ten_thousand_operations_on_threads_strand_nobody():
     The first outage lasts until each kind of end was seen, however fast or busy the machine is.
     """
     clock, ended = Hurried(), []
-    quota = PayoffQuota(now=clock.now(), max_waiters=20)
+    quota = RetryBudget(now=clock.now(), max_waiters=20)
     per_thread, kinds, wanted = 400, set(), {"ok", "interrupted", StopReason.PATIENCE, StopReason.DEADLINE}
 
     def operate(choose: random.Random) -> object:
