@@ -152,6 +152,83 @@ def test_once_a_refusal_closed_the_gate_nobody_is_sent_into_it() -> None:
     assert 200 == send(adapter).status_code
 
 
+def key(name: str) -> dict[str, str]:
+    return {"Authorization": name}
+
+
+@pytest.mark.parametrize("status", [200, 304, 404, 429, 503])
+def test_backoff_on_any_answer_holds_back_all_who_come(status: int) -> None:
+    """The answer is handed on as it is; whoever asks next waits, whatever the path or the key, and whoever succeeds."""
+    adapter = scripted(Reply(status, {"Backoff": "20"}), *[200] * 9, max_attempts=1)
+    assert status == send(adapter, headers=key("a")).status_code
+    assert (1, []) == (len(adapter.sent), adapter.clock.sleeps)
+    history = retry_history(send(adapter, url=f"{URL}/other", headers=key("b")))
+    assert ([20.0], "after 20 s for a rate limit (backoff) ") == (adapter.clock.sleeps, history.attempts[0].waits)
+    send(adapter, headers=key("c"))
+    send(adapter, url="https://other.example.com/")
+    assert [20.0] == adapter.clock.sleeps
+
+
+def test_a_success_does_not_end_a_backoff() -> None:
+    """It is no refusal: what was under way may well succeed."""
+    adapter = scripted(Reply(200, {"Backoff": "20"}), 200, 200)
+    send(adapter)
+    with retry_options(pacing="off"):
+        send(adapter)
+    assert [] == adapter.clock.sleeps
+    send(adapter)
+    assert [20.0] == adapter.clock.sleeps
+
+
+@pytest.mark.parametrize(
+    ("value", "waited"),
+    [
+        ("5", [5.0]),
+        ("2, 5", [5.0]),
+        ("0.5", [0.5]),
+        ("0", []),
+        ("soon", []),
+        ("-1", []),
+        ("", []),
+        ("121", []),
+        ("9" * 600, []),
+    ],
+)
+def test_what_is_no_pause_holds_nobody_back(value: str, waited: list[float]) -> None:
+    """A malformed one, none at all, and one that is longer than ``max_retry_after``."""
+    adapter = scripted(Reply(200, {"Backoff": value}), 200)
+    send(adapter)
+    send(adapter)
+    assert waited == adapter.clock.sleeps
+
+
+@pytest.mark.parametrize(
+    ("options", "headers"),
+    [({"pacing": "off"}, {}), ({}, {"Age": "3"}), ({"max_retries": Retry(1, respect_retry_after_header=False)}, {})],
+)
+def test_a_backoff_is_passed_over_where_limits_are(options: dict[str, Any], headers: dict[str, str]) -> None:
+    """Where pacing is off, in a cache's answer, and by a ``Retry`` that heeds no hint."""
+    adapter = scripted(Reply(200, {"Backoff": "20", **headers}), 200, **options)
+    send(adapter)
+    send(adapter)
+    assert [] == adapter.clock.sleeps
+
+
+def test_a_backoff_that_ends_too_late_ends_the_call_without_a_send() -> None:
+    """As any limit does; ``forget`` ends it."""
+    adapter = scripted(Reply(200, {"Backoff": "20"}), 200, operation_timeout=10)
+    send(adapter)
+    assert StopReason.RATE_LIMITED is retry_history(ended(adapter)).stop_reason
+    adapter.forget()
+    assert 200 == send(adapter).status_code
+
+
+def test_a_refused_request_waits_for_the_pause_as_well() -> None:
+    """A 503 with it is sent again once the pause is over, and no sooner."""
+    adapter = scripted(Reply(503, {"Backoff": "20"}), 200, backoff=1)
+    assert (200, 20.0) == (send(adapter).status_code, sum(adapter.clock.sleeps))
+
+
 def test_a_block_can_switch_it_off() -> None:
     """A block switches it off, and an inner block on again; what the block's answers tell is heard."""
     adapter = scripted(limit(0), limit(0, 5), 200, clock=FakeClock())

@@ -16,7 +16,7 @@ from ...core.server_hints import AMZ_HEADER, HINTS, Hint, names_in, read_hint
 from ...errors import RetryError, StopReason
 from ...observing.log import log_gate
 from ...urls import user_of
-from .announced import DIALECTS, Announced, RateLimitDialect, announced_in, limit_hint
+from .announced import DIALECTS, PAUSE, Announced, RateLimitDialect, announced_in, limit_hint, pause_in
 from .limits import LAG, ROUNDING, SPREAD, Caller, Limits, Pass, Shut, Turn, spread
 
 if TYPE_CHECKING:
@@ -48,7 +48,9 @@ class Announcements(Feature):
         theirs = {row.remaining for row in own}
         self.clock = clock
         self.dialects: tuple[RateLimitDialect, ...] = (*own, *(row for row in DIALECTS if row.remaining not in theirs))
-        self.hears: frozenset[str] = frozenset(name for row in self.dialects for name in (row.remaining, *row.reset))
+        self.hears: frozenset[str] = frozenset(
+            (PAUSE, *(name for row in self.dialects for name in (row.remaining, *row.reset)))
+        )
 
     def classifiers(self, config: RetryConfig) -> tuple[RetryClassifier, ...]:
         """Return the classifier of a 403 that announces a limit of which nothing is left."""
@@ -70,7 +72,7 @@ class RateLimits(Announcements):
         users: Users | None = call.scope.parts.get(NAME)
         limits = passed = None
         if users is not None and call.options.pacing != "off":
-            limits = users.known.get(user_of(call.request.headers))
+            limits = users.found(user_of(call.request.headers), self.clock.now())
         if limits is not None:
             passed = self._enter(call, limits)
         try:
@@ -127,6 +129,9 @@ class RateLimits(Announcements):
         told: Collection[Announced] = ()
         if not self.hears.isdisjoint(names_in(response.headers)):
             told = announced_in(response.headers, wall=self.clock.wall(), dialects=self.dialects)
+            pause = pause_in(response.headers)
+            if 0 < pause <= call.policy.config.max_retry_after:  # a longer one is not made
+                self.users(call).pause(self.clock.now() + pause)
         if limits is None and (told or NAME in call.scope.parts):
             users, user = self.users(call), user_of(call.request.headers)
             limits = users.made(user) if told else users.known.get(user)
@@ -210,13 +215,25 @@ class Users:
     def __init__(self, *, spreads: bool = False) -> None:
         self.known: dict[bytes, Limits] = {}
         self._spreads = spreads
+        self._paused_until = -inf
+
+    def found(self, user: bytes, now: float) -> Limits | None:
+        """Return the limits of a user; None: nobody has told of any."""
+        limits = self.known.get(user)
+        return self.made(user) if limits is None and now < self._paused_until else limits
+
+    def pause(self, until: float) -> None:
+        """Hold all users back until a moment."""
+        self._paused_until = max(self._paused_until, until)
+        for limits in list(self.known.values()):
+            limits.pause(until)
 
     def made(self, user: bytes) -> Limits:
         """Return the limits of a user, new ones if need be, for which the oldest spare ones go."""
         if user not in self.known and len(self.known) >= MOST_USERS:
             spare = (other for other, limits in list(self.known.items()) if limits.is_spare)
             self.known.pop(next(spare, user), None)
-        return self.known.setdefault(user, Limits(spreads=self._spreads))
+        return self.known.setdefault(user, Limits(spreads=self._spreads, paused_until=self._paused_until))
 
     @property
     def is_waited_on(self) -> bool:
@@ -226,6 +243,7 @@ class Users:
     def forget(self, now: float) -> None:
         """Give up all limits. Who waits goes on waiting."""
         self.known.clear()
+        self._paused_until = -inf
 
 
 def feature(config: RetryConfig, clock: Clock) -> Announcements:

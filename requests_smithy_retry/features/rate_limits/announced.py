@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from ...core.server_hints import Hint, names_in, parse_decimal, parse_http_date
+from ...core.server_hints import Hint, longest_in, names_in, parse_decimal, parse_http_date
 
 OLD_DATE = 2.0
 """A ``Date``, which has whole seconds, may be so many old where the server's clock goes like ours, and never ahead."""
@@ -19,6 +19,9 @@ LONGEST_VALUE, MOST_ITEMS = 512, 8
 """The characters of a header's value, and the limits in one, that are read."""
 EPOCH_SECONDS, EPOCH_MILLISECONDS = 1e8, 1e11
 """Larger numbers are moments since the epoch, of 1973 or later; smaller ones are seconds from now."""
+
+PAUSE = "backoff"
+"""The header by which a server asks for a pause."""
 
 _UNITS = {"d": 86_400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _DURATION = r"(?:[0-9]{1,9}(?:\.[0-9]{1,9})?(?:ms|d|h|m|s))+"
@@ -158,6 +161,17 @@ def announced_in(
     sent = parse_http_date(value("date"))
     now = wall if sent is None or sent <= wall <= sent + OLD_DATE else sent
     return tuple(found for row in rows for found in _READ.get(row.remaining, _counts)(row, value, now))
+
+
+def pause_in(headers: Mapping[str, str]) -> float:
+    """Return the seconds for which a server asks all clients to send nothing, by ``Backoff``; 0: it does not.
+
+    Zotero and Kinto send it with any of their answers. Of several fields or members, the longest counts.
+    """
+    text: object = headers.get(PAUSE, "")
+    if not isinstance(text, str) or len(text) > LONGEST_VALUE or parse_decimal(headers.get("age", "0").strip(" \t")):
+        return 0.0
+    return longest_in(text, parse_decimal) or 0.0
 
 
 def parse_reset(text: str, now: float) -> float | None:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ...clock import Wait
 from ...core.backoff import random_part
 from ...forksafe import renew_lock_after_fork
-from .announced import Announced
+from .announced import PAUSE, Announced
 
 ROUNDING = 1.0
 """Seconds by which a reset in whole ones may be off, and as many by which the ``Date`` that it is measured against."""
@@ -108,10 +108,12 @@ class Limits:
     """The announced limits of one user of a scope. Safe to use from several threads; in a fork's child nobody waits.
 
     :param spreads: who waits goes a little later than the limit begins anew.
+    :param paused_until: the server has asked all its users to send nothing before this moment.
     """
 
-    def __init__(self, *, spreads: bool = False) -> None:
+    def __init__(self, *, spreads: bool = False, paused_until: float = -inf) -> None:
         self.spreads = spreads
+        self._paused_until = paused_until
         self._opening = self._goes = -inf
         self._windows: dict[str, Window] = {}
         self._has_several = False
@@ -139,7 +141,7 @@ class Limits:
         """Return when another request may be sent, and the header that says so. Called with the lock."""
         sent = [passed.sent for each in list(self._under_way) if (passed := each()) is not None]
         moments = [(window.opens(now, sent), window.source) for window in self._windows.values()]
-        return max([*moments, (self._closed_until, "retry-after")])
+        return max([*moments, (self._closed_until, "retry-after"), (self._paused_until, PAUSE)])
 
     def shut_for(self, now: float) -> float:
         """Return the seconds until another request may be sent; 0: one may be sent now."""
@@ -163,7 +165,7 @@ class Limits:
         """
         with self.lock:
             is_open = not self.line and self.goes(self.opens(now)[0], now) <= now
-            is_free = len(self._paths) == 1 and path not in self._paths
+            is_free = len(self._paths) == 1 and path not in self._paths and now >= self._paused_until
             return self.let_in(Pass(now, 0.0, "")) if is_open or is_free else None
 
     def let_in(self, passed: Pass) -> Pass:
@@ -209,6 +211,11 @@ class Limits:
             if self._refused not in (None, who):
                 self._closed_until = max(self._closed_until, now + seconds)
             self._refused = who
+
+    def pause(self, until: float) -> None:
+        """Hold everybody back until a moment, whatever succeeds meanwhile."""
+        with self.lock:
+            self._paused_until = max(self._paused_until, until)
 
     def wake(self) -> None:
         """Have the first in line look. Called with the lock."""
