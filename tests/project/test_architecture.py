@@ -71,11 +71,14 @@ TIES = {
     ("config/retry_config", "config/report"): "a config's own methods explain it and tell its worst case",
     ("config/retry_config", "config/sources"): "a config's own method reads the environment",
     ("wire/pools", "observing/log"): "a pool says once what it learnt from a connection that was dead",
-    ("config/parsers", "features/table"): "the table finds features by name",
-    ("config/sources", "features/table"): "the table finds features by name",
-    ("classifiers/defaults", "features/table"): "the table finds features by name",
-    ("core/scope", "features/table"): "the table finds features by name",
-    ("core/strategy", "features/table"): "the table finds features by name",
+    ("config/parsers", "features/deadline_header"): "the value of its option is its own",
+    ("config/parsers", "features/rate_limits/__init__"): "the value of its option is its own",
+    ("config/parsers", "features/redis"): "the value of its option is its own",
+    ("config/parsers", "features/validate"): "the value of its option is its own",
+    ("config/sources", "smithy/aws"): "a source of its own, that few ask for",
+    ("classifiers/defaults", "features/table"): "the table makes what a config asks for",
+    ("core/scope", "features/table"): "the table makes what a config asks for",
+    ("core/strategy", "features/table"): "the table makes what a config asks for",
 }
 """The imports, most of them late, that tie modules into a circle or run against the layers, each with its reason."""
 

@@ -21,12 +21,12 @@ def names_of(features: tuple[Feature, ...]) -> list[str]:
 @pytest.mark.parametrize(
     ("options", "strategy", "expected"),
     [
-        ({}, StandardRetryStrategy(), "AwsErrorCodes ServerVerdicts RateLimits Resume"),
-        ({}, AdaptiveRetryStrategy(), "Permits AwsErrorCodes ServerVerdicts RateLimits Resume"),
+        ({}, StandardRetryStrategy(), "AwsErrorCodes ServerVerdicts RateLimits Resume Resigning"),
+        ({}, AdaptiveRetryStrategy(), "Permits AwsErrorCodes ServerVerdicts RateLimits Resume Resigning"),
         (
             {"on_unauthorized": dict, "validate": len, "deadline_header": "X-Left"},
             AdaptiveRetryStrategy(),
-            "Renewal Permits AwsErrorCodes ServerVerdicts RateLimits Validate DeadlineHeader Resume",
+            "Renewal Permits AwsErrorCodes ServerVerdicts RateLimits Validate DeadlineHeader Resume Resigning",
         ),
     ],
 )
@@ -34,7 +34,8 @@ def test_a_config_asks_for_features_in_the_order_of_the_table(options, strategy,
     """The outermost around a send first; a strategy that is driven by hand has those that take part in decisions."""
     config = RetryConfig(**options)
     assert expected.split() == names_of(features_of(config, strategy, SYSTEM_CLOCK))
-    deciding = [name for name in expected.split() if name not in ("Renewal", "Permits", "DeadlineHeader", "Resume")]
+    sending = {"Renewal", "Permits", "DeadlineHeader", "Resume", "Resigning"}
+    deciding = [name for name in expected.split() if name not in sending]
     assert deciding == names_of(judging_features(config))
 
 
