@@ -34,11 +34,16 @@ def watch_body(call: Call, response: Response) -> None:
     plan = _plan(call, request, response, part)
     is_told = call.stream and response.status_code < 300
     body = watch(response.raw, heard) if is_told or heard is not None or isinstance(plan, Resumable) else None
-    if part is not None and not (body and isinstance(plan, Resumable) and body.extend(part.end, plan.total)):
+    if part is not None and not _extends(body, plan, part):
         plan = "nobody asked for a part"
         note_part(request, response, part)
     if body is not None and (is_told or isinstance(plan, Resumable)):
         body.mend = functools.partial(mend, call, request, weakref.ref(response), plan)
+
+
+def _extends(body: WatchedBody | None, plan: Resumable | str, part: ContentRange) -> bool:
+    """Have a body ask for what lies after its part; return False where it cannot."""
+    return body is not None and isinstance(plan, Resumable) and body.extend(part.end, plan.total)
 
 
 def _plan(call: Call, request: PreparedRequest, response: Response, part: ContentRange | None) -> Resumable | str:

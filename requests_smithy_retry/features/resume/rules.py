@@ -120,11 +120,16 @@ def resumable(request: PreparedRequest, response: Response) -> Resumable | str:
     if "none" in response.headers.get("accept-ranges", "").lower():
         return "the server says that it sends no ranges"
     coding = response.headers.get("content-encoding", "").strip().lower()
-    own = request.headers.get("Range")
     if response.status_code == 200:
         length = _length(response)
         return Resumable(*validator, coding, 0, length, length)
-    found = content_range(response)
+    return _resumable_part(request, response, validator, coding)
+
+
+def _resumable_part(
+    request: PreparedRequest, response: Response, validator: tuple[str, str], coding: str
+) -> Resumable | str:
+    found, own = content_range(response), request.headers.get("Range")
     if found is None or (own is not None and (not isinstance(own, str) or not re.fullmatch(_RANGE, own.strip()))):
         return "it is a part of several ranges"
     if own is None:
