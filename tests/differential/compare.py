@@ -205,7 +205,7 @@ class Player:
             raise seen
         self.exchanges += len(run.log)
         seen.slept = clock.sleeps if clock else []
-        if not settled(lambda: not run.open and self._open() <= self.base, 0.01):
+        if not settled(lambda: not run.open and self._open() <= self.base, 0.05):
             seen.left = [f"{len(run.open)} connections until garbage is collected"]
             gc.collect()
             if not settled(lambda: self._open() <= self.base, 1):

@@ -107,10 +107,23 @@ def call_is_saved(program: Program, difference: Difference) -> bool:
 
 
 def failed_connection_is_closed(program: Program, difference: Difference) -> bool:
-    """After a body that cannot be decoded, the next request goes over another connection."""
+    """After a body that cannot be decoded, the next request goes over another connection, and no place is lost."""
     is_damaged = any(answer.damaged or answer.cut for answers in program.script.values() for answer in answers)
-    sides = [side[1:] for side in difference[1:] if isinstance(side, tuple)]
-    return is_damaged and difference.where == "requests" and len(sides) == 2 and sides[0] == sides[1]
+    has_more = difference.where == "places" and difference.ours > difference.plain
+    return is_damaged and (has_more or differs_by_connection(difference))
+
+
+def differs_by_connection(difference: Difference) -> bool:
+    """The same request goes over another connection."""
+    sides = [side[1:] for side in difference[1:] if difference.where == "requests" and side]
+    return len(sides) == 2 and sides[0] == sides[1]
+
+
+def body_is_in_the_buffer(program: Program, difference: Difference) -> bool:
+    """A connection that was given back with an unread body is free of it, as with the buffer of Python 3.14."""
+    is_given_back = any("release_conn" in line for line in program.lines)
+    sizes = [len(answer.body) for answers in program.script.values() for answer in answers]
+    return is_given_back and max(sizes) > 4096 and differs_by_connection(difference)
 
 
 def retries_are_in_raw(program: Program, difference: Difference) -> bool:
@@ -126,8 +139,7 @@ def coded_body_is_read_before_hooks(program: Program, difference: Difference) ->
         return False
     if difference.line is not None:
         return "hooks" in program.lines[call_of(program, difference.line)]
-    sides = [side[1:] if difference.where == "requests" and side else None for side in difference[1:]]
-    return sides[0] == sides[1]
+    return difference.where in ("places", "connections") or differs_by_connection(difference)
 
 
 def answer_that_waited_is_let_go(program: Program, difference: Difference) -> bool:
@@ -146,6 +158,7 @@ RULES = (
     Rule("a failed attempt's connection is closed", "2.7", failed_connection_is_closed, ("connections", "places")),
     Rule("a coded body is read before hooks", "2.3", coded_body_is_read_before_hooks, ("places", "connections")),
     Rule("an answer that waited is let go", "2.7", answer_that_waited_is_let_go),
+    Rule("a body is in the buffer", "14.1", body_is_in_the_buffer, ("connections", "places")),
     Rule("rows for retries", "11.2", retries_are_in_raw),
     Rule("a head without its end is an error", "14.4", head_is_cut, EVERYTHING),
     Rule("a coding without its end is an error", "14.4", coding_is_cut, ("places", "connections")),
