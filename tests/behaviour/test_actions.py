@@ -11,15 +11,8 @@ from typing import Any
 
 import pytest
 
-from requests_smithy_retry import (
-    ErrorKind,
-    NoActionIndicated,
-    RetryAction,
-    RetryForbidden,
-    RetryIndicated,
-    RetryReason,
-    StopReason,
-)
+from requests_smithy_retry import ErrorKind, RetryAction, RetryReason, StopReason
+from requests_smithy_retry.classifiers import NoActionIndicated, RetryForbidden, RetryIndicated
 
 ALL = [
     (RetryAction.no_action_indicated(), NoActionIndicated, "NoActionIndicated()"),

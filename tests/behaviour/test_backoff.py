@@ -11,7 +11,6 @@ import requests
 from urllib3.util.retry import Retry
 
 from requests_smithy_retry import (
-    ExponentialRetryBackoffStrategy,
     Outcome,
     RetryAdapter,
     RetryConfig,
@@ -21,6 +20,7 @@ from requests_smithy_retry import (
     StopReason,
     retry_history,
 )
+from requests_smithy_retry.quotas import ExponentialRetryBackoffStrategy
 from tests.support import Reply, ended, read_timeout, scripted, send
 
 

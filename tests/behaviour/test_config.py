@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from urllib3.util.retry import Retry
 
 from requests_smithy_retry import (
-    HttpStatusCodeClassifier,
     RetryAdapter,
     RetryConfig,
     RetryConfigError,
@@ -21,6 +20,7 @@ from requests_smithy_retry import (
     RetryOptions,
     SimpleRetryStrategy,
 )
+from requests_smithy_retry.classifiers import HttpStatusCodeClassifier
 
 NOT_FROM_ENVIRONMENT = {
     "idempotency_key",

@@ -9,7 +9,6 @@ import pytest
 from urllib3.util.retry import Retry
 
 from requests_smithy_retry import (
-    PayoffTokenBucket,
     RetryAdapter,
     RetryConfig,
     RetryConfigError,
@@ -18,6 +17,7 @@ from requests_smithy_retry import (
     TokenBucket,
     only,
 )
+from requests_smithy_retry.quotas import PayoffTokenBucket
 
 pytestmark = [
     pytest.mark.once,

@@ -9,18 +9,8 @@ import pytest
 import requests
 from urllib3.util.retry import Retry
 
-from requests_smithy_retry import (
-    AwsErrorCodeClassifier,
-    RetryAdapter,
-    RetryConfig,
-    RetryListener,
-    SdkHeaders,
-    SmithyModel,
-    SmithyModelClassifier,
-    StandardRetryStrategy,
-    TokenBucket,
-    mount,
-)
+from requests_smithy_retry import RetryAdapter, RetryConfig, RetryListener, StandardRetryStrategy, TokenBucket, mount
+from requests_smithy_retry.smithy import AwsErrorCodeClassifier, SdkHeaders, SmithyModel, SmithyModelClassifier
 from tests.support import Guide, ScriptedAdapter, prepare, reset_error, scripted, send, session_with
 
 WAYS = {"copy": copy.copy, "deepcopy": copy.deepcopy, "pickle": lambda item: pickle.loads(pickle.dumps(item))}

@@ -13,8 +13,9 @@ from wsgiref.simple_server import WSGIRequestHandler, make_server
 import pytest
 import requests
 
-from requests_smithy_retry import SdkHeaders, StopReason, deadline_of, mount, retry_history, retry_options
+from requests_smithy_retry import StopReason, deadline_of, mount, retry_history, retry_options
 from requests_smithy_retry.config.retry_options import current_options
+from requests_smithy_retry.smithy import SdkHeaders
 from requests_smithy_retry.testing import FakeClock, FaultServer
 from requests_smithy_retry.testing import Reply as FaultReply
 from tests.project.test_docs import blocks_of

@@ -14,7 +14,6 @@ from requests_smithy_retry import (
     AttemptFailed,
     ErrorKind,
     ErrorRetryInfo,
-    HasFault,
     RetryAction,
     RetryAdapter,
     RetryConfig,
@@ -28,6 +27,7 @@ from requests_smithy_retry import (
     retry_history,
     retry_options,
 )
+from requests_smithy_retry.classifiers import HasFault
 from requests_smithy_retry.testing import FakeClock
 from tests.support import Guide, ScriptedAdapter, ended, reset_error, scripted, send
 

@@ -17,15 +17,8 @@ from unittest.mock import Mock
 import pytest
 import requests
 
-from requests_smithy_retry import (
-    PayoffTokenBucket,
-    RetryAdapter,
-    RetryError,
-    StandardRetryStrategy,
-    TokenBucket,
-    mount,
-    retry_history,
-)
+from requests_smithy_retry import RetryAdapter, RetryError, StandardRetryStrategy, TokenBucket, mount, retry_history
+from requests_smithy_retry.quotas import PayoffTokenBucket
 from requests_smithy_retry.testing import FakeClock, FaultServer, Reply, ScriptedReply, forget_everything, scripted
 from tests.support import Guide, ScriptedAdapter, send
 

@@ -16,19 +16,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from requests_smithy_retry import (
-    AfterAttempt,
     AttemptRecord,
-    ObservedOperation,
     RetryAction,
     RetryAdapter,
     RetryHistory,
     StopReason,
     SystemClock,
     TokenBucket,
-    Vote,
     classifier,
     retry_history,
 )
+from requests_smithy_retry.classifiers import Vote
+from requests_smithy_retry.events import AfterAttempt, ObservedOperation
 from requests_smithy_retry.testing import FakeClock, ScriptedAdapter
 from tests.support import Reply, ended, pool_timeout, prepare, read_timeout, reset_error, scripted, send
 

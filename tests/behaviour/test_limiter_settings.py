@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from requests_smithy_retry import AdaptiveRetryStrategy, RateLimiterSettings, RetryConfigError
+from requests_smithy_retry import AdaptiveRetryStrategy, RetryConfigError
+from requests_smithy_retry.quotas import RateLimiterSettings
 from tests.spec_files import adaptive_vectors
 
 MOST = sys.float_info.max

@@ -15,7 +15,6 @@ from requests_smithy_retry import (
     RetryAdapter,
     RetryError,
     RetryListener,
-    SdkHeaders,
     StandardRetryStrategy,
     StopReason,
     TokenBucket,
@@ -23,6 +22,7 @@ from requests_smithy_retry import (
     retry_options,
 )
 from requests_smithy_retry import events as events_module
+from requests_smithy_retry.smithy import SdkHeaders
 from requests_smithy_retry.testing import FakeClock, FaultServer, Reply
 from tests.support import prepare, scripted, send, session_with
 

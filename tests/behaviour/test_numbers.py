@@ -7,14 +7,8 @@ from typing import Any
 import pytest
 import requests
 
-from requests_smithy_retry import (
-    ErrorKind,
-    ExponentialRetryBackoffStrategy,
-    RetryAction,
-    RetryAdapter,
-    TokenBucket,
-    retry_options,
-)
+from requests_smithy_retry import ErrorKind, RetryAction, RetryAdapter, TokenBucket, retry_options
+from requests_smithy_retry.quotas import ExponentialRetryBackoffStrategy
 from requests_smithy_retry.testing import FakeClock
 from tests.faults import FaultServer, Reply, try_later
 

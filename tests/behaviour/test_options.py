@@ -16,9 +16,6 @@ from requests.adapters import HTTPAdapter
 from urllib3.util import Timeout
 
 from requests_smithy_retry import (
-    ExponentialRetryBackoffStrategy,
-    HttpStatusCodeClassifier,
-    Jitter,
     RateLimitDialect,
     RetryAdapter,
     RetryConfig,
@@ -28,6 +25,8 @@ from requests_smithy_retry import (
     TokenBucket,
     only,
 )
+from requests_smithy_retry.classifiers import HttpStatusCodeClassifier
+from requests_smithy_retry.quotas import ExponentialRetryBackoffStrategy, Jitter
 
 DEFAULTS: dict[str, Any] = {
     "mode": "standard",

@@ -15,7 +15,6 @@ import urllib3.exceptions
 
 from requests_smithy_retry import (
     ErrorKind,
-    PayoffTokenBucket,
     RetryAction,
     RetryAdapter,
     StopReason,
@@ -23,6 +22,7 @@ from requests_smithy_retry import (
     retry_history,
     retry_options,
 )
+from requests_smithy_retry.quotas import PayoffTokenBucket
 from requests_smithy_retry.testing import FakeClock, FaultServer, Reply, ScriptedReply, scripted
 from tests.faults import CutBody, coded_reply
 from tests.support import URL, before_each_sleep, send, session_with

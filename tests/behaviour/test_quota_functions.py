@@ -7,14 +7,8 @@ from typing import Any
 
 import pytest
 
-from requests_smithy_retry import (
-    PayoffTokenBucket,
-    RetryAdapter,
-    RetryConfigError,
-    StopReason,
-    TokenBucket,
-    retry_history,
-)
+from requests_smithy_retry import RetryAdapter, RetryConfigError, StopReason, TokenBucket, retry_history
+from requests_smithy_retry.quotas import PayoffTokenBucket
 from requests_smithy_retry.testing import FakeClock
 from tests.support import scripted, send
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from requests_smithy_retry import RetryListener, SdkHeaders
+from requests_smithy_retry import RetryListener
+from requests_smithy_retry.smithy import SdkHeaders
 from tests.support import prepare, scripted, send
 
 ID, REQUEST = "amz-sdk-invocation-id", "amz-sdk-request"

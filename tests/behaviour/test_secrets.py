@@ -22,12 +22,12 @@ from requests_smithy_retry import (
     AdaptiveRetryStrategy,
     RetryError,
     RetryListener,
-    SdkHeaders,
     TokenBucket,
     classifier,
     retry_history,
 )
 from requests_smithy_retry.prometheus import PrometheusListener
+from requests_smithy_retry.smithy import SdkHeaders
 from tests.behaviour.test_otel import Telemetry
 from tests.support import Guide, Reply, prepare, read_timeout, scripted
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from urllib3.util import Retry
 
-from requests_smithy_retry import ErrorKind, RetryAdapter, RetryIndicated, StopReason, retry_history
+from requests_smithy_retry import ErrorKind, RetryAdapter, StopReason, retry_history
+from requests_smithy_retry.classifiers import RetryIndicated
 from requests_smithy_retry.testing import FakeClock
 from tests.faults import FaultServer, Reply
 from tests.support import Reply as Scripted

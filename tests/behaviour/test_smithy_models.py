@@ -7,15 +7,9 @@ from typing import Any
 import pytest
 import requests
 
-from requests_smithy_retry import (
-    RetryClassifierPriority,
-    SmithyModel,
-    SmithyModelClassifier,
-    StopReason,
-    Vouched,
-    retry_history,
-    with_priority,
-)
+from requests_smithy_retry import RetryClassifierPriority, StopReason, retry_history
+from requests_smithy_retry.classifiers import Vouched, with_priority
+from requests_smithy_retry.smithy import SmithyModel, SmithyModelClassifier
 from tests.support import Reply, prepare, reset_error, scripted, send
 from tests.unit.smithy.asts import error, operation, service
 

@@ -16,17 +16,16 @@ import pytest
 from requests_smithy_retry import (
     AttemptFailed,
     ErrorKind,
-    ExponentialRetryBackoffStrategy,
-    ModeledAsRetryableClassifier,
     Outcome,
     RetryError,
-    RetryIndicated,
     StandardRetryStrategy,
     StopReason,
     TokenBucket,
     retry_history,
     retry_options,
 )
+from requests_smithy_retry.classifiers import ModeledAsRetryableClassifier, RetryIndicated
+from requests_smithy_retry.quotas import ExponentialRetryBackoffStrategy
 from requests_smithy_retry.testing import FakeClock
 from tests.support import Reply, ScriptedAdapter, pin_random, read_timeout, reset_error, scripted, send
 

@@ -15,7 +15,6 @@ from requests_smithy_retry import (
     RetryAction,
     RetryAdapter,
     RetryConfigError,
-    RetryScheduled,
     SimpleRetryStrategy,
     StandardRetryStrategy,
     StopReason,
@@ -23,6 +22,7 @@ from requests_smithy_retry import (
     classifier,
     retry_history,
 )
+from requests_smithy_retry.events import RetryScheduled
 from requests_smithy_retry.policy import Result, RetryDirective, RetryErrorType, acquire_token, retry
 from requests_smithy_retry.testing import FakeClock, scripted
 from tests.support import Guide, send

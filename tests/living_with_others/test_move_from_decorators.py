@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import requests
 
-from requests_smithy_retry import ExponentialRetryBackoffStrategy, StopReason, mount, retry_history
+from requests_smithy_retry import StopReason, mount, retry_history
+from requests_smithy_retry.quotas import ExponentialRetryBackoffStrategy
 from requests_smithy_retry.testing import FakeClock
 from tests.faults import FaultServer, MissingLastChunk, Reply, ResetAfterRequest, Stall
 from tests.support import URL, scripted, send

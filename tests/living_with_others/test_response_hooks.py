@@ -16,7 +16,8 @@ import requests
 from requests.adapters import HTTPAdapter
 from urllib3.response import GzipDecoder
 
-from requests_smithy_retry import Outcome, RetryAction, RetryAdapter, SdkHeaders, classifier, retry_history
+from requests_smithy_retry import Outcome, RetryAction, RetryAdapter, classifier, retry_history
+from requests_smithy_retry.smithy import SdkHeaders
 from requests_smithy_retry.testing import FakeClock
 from tests.behaviour.test_resume import BODY, TAG, Shelf
 from tests.faults import Behaviour, CutBody, Drip, FaultServer, Reply, Stall

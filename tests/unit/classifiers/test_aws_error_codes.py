@@ -7,9 +7,9 @@ import random
 
 import pytest
 
-from requests_smithy_retry import AwsErrorCodeClassifier, ErrorKind, Outcome, RetryAction, RetryReason, retry_history
+from requests_smithy_retry import ErrorKind, Outcome, RetryAction, RetryReason, retry_history
 from requests_smithy_retry.classifiers.outcome import BODY_PREFIX
-from requests_smithy_retry.smithy import bare_error_code
+from requests_smithy_retry.smithy import AwsErrorCodeClassifier, bare_error_code
 from requests_smithy_retry.smithy.aws import THROTTLING_CODES, TRANSIENT_CODES
 from requests_smithy_retry.smithy.error_code import code_in_body, code_of, error_code
 from tests.support import Reply, scripted, send

@@ -9,24 +9,21 @@ from typing import Any
 import pytest
 
 from requests_smithy_retry import (
-    Classification,
     Outcome,
     RetryAction,
     RetryClassifierPriority,
     RetryConfig,
     RetryError,
-    SmithyModelClassifier,
     StandardRetryStrategy,
     StopReason,
-    Vote,
     classifier,
-    classify,
     default_classifiers,
     only,
     retry_history,
     retry_options,
-    with_priority,
 )
+from requests_smithy_retry.classifiers import Classification, Vote, classify, with_priority
+from requests_smithy_retry.smithy import SmithyModelClassifier
 from tests.support import Guide, Reply, scripted, send
 
 NOTHING = RetryAction.no_action_indicated()

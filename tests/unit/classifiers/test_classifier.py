@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from requests_smithy_retry import (
-    HttpStatusCodeClassifier,
     Outcome,
     RetryAction,
     RetryClassifierPriority,
@@ -16,8 +15,8 @@ from requests_smithy_retry import (
     RetryConfigError,
     classifier,
     retry_options,
-    with_priority,
 )
+from requests_smithy_retry.classifiers import HttpStatusCodeClassifier, with_priority
 
 NOTHING = RetryAction.no_action_indicated()
 AFTER = RetryClassifierPriority.run_after(RetryClassifierPriority.default())

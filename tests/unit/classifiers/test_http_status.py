@@ -9,16 +9,15 @@ import requests
 
 from requests_smithy_retry import (
     ErrorKind,
-    HttpStatusCodeClassifier,
     Outcome,
     RetryAction,
     RetryConfig,
     RetryConfigError,
     RetryReason,
-    classify,
     default_classifiers,
     retry_history,
 )
+from requests_smithy_retry.classifiers import HttpStatusCodeClassifier, classify
 from requests_smithy_retry.testing import FakeClock
 from tests.support import Reply, scripted, send
 

@@ -6,15 +6,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from requests_smithy_retry import (
-    RetryError,
-    SmithyModel,
-    SmithyModelClassifier,
-    StandardRetryStrategy,
-    StopReason,
-    retry_history,
-    retry_options,
-)
+from requests_smithy_retry import RetryError, StandardRetryStrategy, StopReason, retry_history, retry_options
+from requests_smithy_retry.smithy import SmithyModel, SmithyModelClassifier
 from tests.support import Reply, scripted, send
 from tests.unit.smithy.asts import operation, service
 

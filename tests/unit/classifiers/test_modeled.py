@@ -10,15 +10,8 @@ from typing import Any
 
 import pytest
 
-from requests_smithy_retry import (
-    ErrorKind,
-    ErrorRetryInfo,
-    ModeledAsRetryableClassifier,
-    Outcome,
-    RetryAction,
-    RetryForbidden,
-    RetryReason,
-)
+from requests_smithy_retry import ErrorKind, ErrorRetryInfo, Outcome, RetryAction, RetryReason
+from requests_smithy_retry.classifiers import ModeledAsRetryableClassifier, RetryForbidden
 from tests.support import scripted, send
 from tests.unit.classifiers.test_http_status import outcome_of
 

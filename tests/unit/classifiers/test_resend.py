@@ -7,7 +7,8 @@ import itertools
 import pytest
 from urllib3.util.retry import Retry
 
-from requests_smithy_retry import ErrorKind, Outcome, RetryAction, RetryForbidden, RetryReason, StopReason
+from requests_smithy_retry import ErrorKind, Outcome, RetryAction, RetryReason, StopReason
+from requests_smithy_retry.classifiers import RetryForbidden
 from requests_smithy_retry.classifiers.outcome import ResendFacts
 from requests_smithy_retry.classifiers.resend import RESEND_RULE, resend_ruling
 from tests.support import pool_timeout, reset_error, scripted, send

@@ -12,20 +12,13 @@ import requests
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from requests_smithy_retry import (
-    ErrorKind,
-    ExponentialRetryBackoffStrategy,
-    ModeledAsRetryableClassifier,
-    PayoffTokenBucket,
-    RetryAction,
-    RetryConfig,
-    TokenBucket,
-    classifier,
-)
+from requests_smithy_retry import ErrorKind, RetryAction, RetryConfig, TokenBucket, classifier
+from requests_smithy_retry.classifiers import ModeledAsRetryableClassifier
 from requests_smithy_retry.config.report import InVain, WorstCase
 from requests_smithy_retry.config.retry_config import OPTIONS
 from requests_smithy_retry.features.redis import RedisQuota
 from requests_smithy_retry.features.urllib3_retry.translation import Urllib3Rules
+from requests_smithy_retry.quotas import ExponentialRetryBackoffStrategy, PayoffTokenBucket
 from requests_smithy_retry.testing import FakeClock
 from tests.support import Reply, config_of, read_timeout, scripted, send
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from requests_smithy_retry import ExponentialRetryBackoffStrategy, Jitter, RetryBackoffStrategy, StandardRetryStrategy
+from requests_smithy_retry import StandardRetryStrategy
+from requests_smithy_retry.quotas import ExponentialRetryBackoffStrategy, Jitter, RetryBackoffStrategy
 from tests.support import Reply, scripted, send
 
 seconds = st.floats(0, 1e9, allow_nan=False)

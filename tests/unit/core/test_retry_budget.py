@@ -12,18 +12,11 @@ from typing import Any
 
 import pytest
 
-from requests_smithy_retry import (
-    AttemptFailed,
-    ErrorKind,
-    Outcome,
-    RetryQuota,
-    RetryReason,
-    StopReason,
-    TokenBucketSnapshot,
-)
+from requests_smithy_retry import AttemptFailed, ErrorKind, Outcome, RetryReason, StopReason
 from requests_smithy_retry.core.quota import Refused
 from requests_smithy_retry.core.retry_budget import PayoffTokenBucket, RetryBudget, capacity_of
 from requests_smithy_retry.core.wait_queue import UNLIMITED, Bounds, Failure, Progress
+from requests_smithy_retry.quotas import RetryQuota, TokenBucketSnapshot
 from requests_smithy_retry.testing import FakeClock
 from tests.unit.core.director import Director
 

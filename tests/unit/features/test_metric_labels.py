@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import requests
 
-from requests_smithy_retry import AfterAttempt, ObservedOperation, RetryAdapter, StandardRetryStrategy, TokenBucket
+from requests_smithy_retry import RetryAdapter, StandardRetryStrategy, TokenBucket
+from requests_smithy_retry.events import AfterAttempt, ObservedOperation
 from requests_smithy_retry.features.telemetry import Labels, QuotaLevels
 from tests.support import prepare
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from requests_smithy_retry import Outcome, StandardRetryStrategy, TokenBucket, TokenBucketSnapshot
+from requests_smithy_retry import Outcome, StandardRetryStrategy, TokenBucket
+from requests_smithy_retry.quotas import TokenBucketSnapshot
 from requests_smithy_retry.testing import FakeClock
 from tests.support import read_timeout, reset_error
 from tests.unit.core.test_strategy import Safe, in_context, refresh, refusal, response

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from requests_smithy_retry import ClientRateLimiter, RateLimiterSettings, SystemClock
+from requests_smithy_retry import SystemClock
 from requests_smithy_retry.clock import Clock
+from requests_smithy_retry.quotas import ClientRateLimiter, RateLimiterSettings
 from requests_smithy_retry.smithy.rate_limiter import (
     RateClocker,
     rate_after_success,

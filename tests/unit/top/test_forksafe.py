@@ -10,11 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from requests_smithy_retry import AdaptiveRetryStrategy, PayoffTokenBucket, StandardRetryStrategy, TokenBucket
+from requests_smithy_retry import AdaptiveRetryStrategy, StandardRetryStrategy, TokenBucket
 from requests_smithy_retry.core.quota import NO_QUOTA
 from requests_smithy_retry.core.scope import Scopes
 from requests_smithy_retry.features.everywhere import installation as install_module
 from requests_smithy_retry.forksafe import renew_lock_after_fork
+from requests_smithy_retry.quotas import PayoffTokenBucket
 from requests_smithy_retry.smithy.rate_limiter import ClientRateLimiter
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")

@@ -14,13 +14,14 @@ from typing import Any
 
 import pytest
 
-from requests_smithy_retry import PayoffTokenBucket, StandardRetryStrategy, TokenError
+from requests_smithy_retry import StandardRetryStrategy, TokenError
 from requests_smithy_retry.checks import is_first
 from requests_smithy_retry.core.quota import NO_QUOTA
 from requests_smithy_retry.core.scope import Scopes, line_before
 from requests_smithy_retry.features.rate_limits import Users
 from requests_smithy_retry.features.rate_limits.announced import Announced
 from requests_smithy_retry.features.rate_limits.limits import Limits
+from requests_smithy_retry.quotas import PayoffTokenBucket
 from requests_smithy_retry.testing import scripted
 from tests.support import prepare
 

@@ -15,8 +15,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from requests_smithy_retry import RetryQuota, SystemClock, TokenBucket, TokenBucketSnapshot
+from requests_smithy_retry import SystemClock, TokenBucket
 from requests_smithy_retry.features.redis import SCRIPT, RedisQuota, RedisTokenBucket
+from requests_smithy_retry.quotas import RetryQuota, TokenBucketSnapshot
 
 from .servers import RedisServer, becomes
 
