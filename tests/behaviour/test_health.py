@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
+import requests
 
-from requests_smithy_retry import ErrorKind, RetryAction, classifier
+from requests_smithy_retry import ErrorKind, RetryAction, RetryError, StandardRetryStrategy, classifier
 from requests_smithy_retry.testing import FakeClock
 from tests.support import Reply, ended, read_timeout, scripted, send
 
@@ -118,3 +120,13 @@ def test_a_strategy_that_forgets_knows_nothing() -> None:
     send(adapter)
     adapter.forget()
     assert down_for(adapter) is None
+
+
+def test_an_exception_that_says_nothing_of_the_service_changes_nothing() -> None:
+    """A program that drives the strategy by hand may show it any."""
+    strategy = StandardRetryStrategy(clock=FakeClock())
+    for error, seen in (ValueError("bad"), None), (requests.exceptions.ConnectionError(), 0), (ValueError("bad"), 0):
+        with contextlib.suppress(RetryError):
+            token = strategy.acquire_initial_retry_token(token_scope="x")
+            strategy.refresh_retry_token_for_retry(token_to_renew=token, error=error)
+        assert seen == strategy.snapshot().buckets["x"].down_for

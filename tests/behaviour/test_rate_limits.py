@@ -169,6 +169,19 @@ def test_backoff_on_any_answer_holds_back_all_who_come(status: int) -> None:
     assert [20.0] == adapter.clock.sleeps
 
 
+def test_a_backoff_holds_back_users_whose_limits_are_known() -> None:
+    """The longer of the two waits counts, for each of them."""
+    pause = Reply(200, {"Backoff": "20"})
+    adapter = scripted(limit(0, 7), limit(5, 7), pause, *[200] * 9)
+    send(adapter, headers=key("a"))
+    send(adapter, headers=key("b"))
+    with retry_options(pacing="off"):
+        send(adapter, headers=key("c"))
+    send(adapter, headers=key("a"))
+    send(adapter, headers=key("b"))
+    assert [20.0] == adapter.clock.sleeps
+
+
 def test_a_success_does_not_end_a_backoff() -> None:
     """It is no refusal: what was under way may well succeed."""
     adapter = scripted(Reply(200, {"Backoff": "20"}), 200, 200)

@@ -158,6 +158,14 @@ def test_the_wait_for_an_announced_limit_is_told_when_it_begins(caplog: pytest.L
     assert (4.0, "a rate limit") == (vars(caplog.records[0])["retry_wait"], vars(caplog.records[0])["retry_waits_for"])
 
 
+def test_going_later_than_the_server_asked_is_told_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The seconds by which a process spreads its return come after the delay of the retry."""
+    monkeypatch.setattr("requests_smithy_retry.core.backoff._random.random", lambda: 1.0)
+    waits = Waits()
+    send(scripted(Reply(429, {"Retry-After": "10"}), 200, listeners=[waits], jitter="full"))
+    assert [(10.0, 1, "a rate limit", 1.0)] == waits.seen
+
+
 def test_each_thread_that_waits_tells_of_it_once(caplog: pytest.LogCaptureFixture) -> None:
     """However often its thread looks again meanwhile, and whether it is the first in line or not."""
     adapter = scripted(USED_UP, *[200] * 3)
