@@ -395,8 +395,6 @@ def test_a_request_that_always_gets_a_500_is_no_outage(
     assert [(3, StopReason.MAX_ATTEMPTS)] * poisoned == [(len(each.attempts), each.stop_reason) for each in histories]
     assert adapter.clock.now() < 10.0
     assert [] == [record for record in caplog.records if "is down" in record.getMessage()]
-    (bucket,) = adapter.strategy.snapshot().buckets.values()
-    assert bucket.down_for is None
 
 
 def test_a_service_that_answers_nothing_but_500_for_three_seconds_is_down() -> None:
