@@ -42,7 +42,7 @@ from requests_smithy_retry import (
     retry_options,
 )
 from requests_smithy_retry.clock import SystemClock
-from requests_smithy_retry.core.wait_queue import MOST
+from requests_smithy_retry.core.retry_budget import MOST
 from requests_smithy_retry.core.waiting import LOOK_EVERY
 from requests_smithy_retry.wire.state import this_thread
 
