@@ -10,11 +10,14 @@ from requests.structures import CaseInsensitiveDict
 
 from requests_smithy_retry.classifiers.outcome import Outcome
 from requests_smithy_retry.clock import SYSTEM_CLOCK, wait_in
+from requests_smithy_retry.config.retry_config import RetryConfig
+from requests_smithy_retry.config.retry_options import NOTHING
 from requests_smithy_retry.core.attempt import AttemptFailed
 from requests_smithy_retry.core.line import Bounds, Failure, Progress
 from requests_smithy_retry.core.payoff import CAPACITY, MOST, PayoffQuota, PayoffTokenBucket
 from requests_smithy_retry.core.quota import Go
 from requests_smithy_retry.core.scope import Scopes
+from requests_smithy_retry.core.waiting import CallClock
 from requests_smithy_retry.features.addresses.memory import LONGEST_PERIOD, AddressMemory
 from requests_smithy_retry.features.addresses.resolving import Late, Lookups, Question, Stuck
 from requests_smithy_retry.features.rate_limits.announced import DIALECTS, announced_in
@@ -127,6 +130,26 @@ class Spent(Program):
         self.expect(expected=(2, 0.0), actual=(sum(self.granted), self.bucket.available), what="granted, left")
 
 
+class Held:
+    """What the clock of a call wants of the call: it has a connection, which it lets go before it waits."""
+
+    options, config, deadline = NOTHING, RetryConfig(trust_env=False), None
+
+    def __init__(self) -> None:
+        self.holds_a_connection = True
+        self.clock = CallClock(self, SYSTEM_CLOCK)  # type: ignore[arg-type]
+
+    def let_go_to_wait(self) -> None:
+        self.holds_a_connection = False
+        tasks.pause()
+
+
+def failed_now() -> AttemptFailed:
+    """Return an attempt that failed now, as a call shows it."""
+    call: Any = Held()
+    return AttemptFailed(Outcome(ended=tasks.now), clock=call.clock, call=call)
+
+
 class Quota(Program):
     """Operations on one quota whose bucket is empty, until somebody succeeds."""
 
@@ -140,8 +163,7 @@ class Quota(Program):
         self.succeeded_at: float | None = None
 
     def fail(self) -> None:
-        failed = AttemptFailed(Outcome(ended=tasks.now), clock=SYSTEM_CLOCK)
-        go = self.quota.acquire(Progress(tasks.now), Bounds(10, 3.0), Failure(), failed)
+        go = self.quota.acquire(Progress(tasks.now), Bounds(10, 3.0), Failure(), failed_now())
         self.ended.append((go, tasks.now))
 
     def succeed(self) -> None:
@@ -298,8 +320,7 @@ class Table(Program):
         self.kept = False
 
     def wait(self) -> None:
-        failed = AttemptFailed(Outcome(ended=tasks.now), clock=SYSTEM_CLOCK)
-        self.first.quota.acquire(Progress(tasks.now), Bounds(10, 3.0), Failure(), failed)
+        self.first.quota.acquire(Progress(tasks.now), Bounds(10, 3.0), Failure(), failed_now())
 
     def use(self) -> None:
         self.used.append(self.table.get("two"))
