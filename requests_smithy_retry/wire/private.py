@@ -61,6 +61,7 @@ NAMES: dict[str, tuple[str, str]] = {
 """
 
 OPTIONAL: dict[str, tuple[str, str]] = {
+    "_container": ("urllib3/_collections.py", "has the key of a pool, which is made only once"),
     "_sock_shutdown": ("urllib3/response.py", "goes along with a connection"),
     "_store": ("requests/structures.py", "has the names of a response's fields, in lower case"),
     "_decoders": ("urllib3/response.py", "are those of several codings"),

@@ -217,16 +217,3 @@ def test_deadlines_that_do_not_hold_are_refused_aloud(monkeypatch: pytest.Monkey
     with pytest.warns(RetryConfigWarning, match="urllib3-future has replaced urllib3"):
         limits_of(FakeClock(), **options)
     limits_of(FakeClock(), **options)
-
-
-@pytest.mark.parametrize(
-    ("timeout", "late", "expected"), [(None, 9.0, 2.0), (5.0, 1.0, 2.0), (5.0, 4.5, 0.5), (5.0, 9.0, 0.0)]
-)
-def test_a_wait_ends_by_the_deadline_whatever_came_after_its_decision(
-    timeout: float | None, late: float, expected: float
-) -> None:
-    """To read up a discarded body may take a second, in which the deadline comes nearer."""
-    clock = FakeClock()
-    limits = limits_of(clock, operation_timeout=timeout)
-    clock.advance(late)
-    assert expected == limits.at_most(2.0)
