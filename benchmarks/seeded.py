@@ -4,9 +4,9 @@
 
 The bugs are those of `seeded_bugs.toml`. The checks, in their order: `explore` (the send loop in a simulated world,
 spells of failure, random runs and the fixed set), `schedules` (threads over one object, at most two preemptions),
-`bound` (retries in vain) and `tests` (those of the bug's room and of behaviour, the ones on real time included). A
-bug is tried until one check finds it; `--all` tries every check. `--clean` runs the checks on copies without a bug,
-which they must leave alone. Exit status 1: a bug that no check finds. Half an hour of a quiet machine.
+`bound` (retries in vain) and `tests` (those of the bug's room and of behaviour, the ones on real time included). A bug
+is tried until one check finds it; `--all` tries every check. `--clean` runs the checks on copies without a bug, which
+they must leave alone. Exit status 1: a bug that no check finds. Half an hour of a quiet machine.
 """
 
 from __future__ import annotations

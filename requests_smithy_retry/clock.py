@@ -126,7 +126,16 @@ def wait_on(clock: Clock, condition: threading.Condition, seconds: float) -> Non
     try:
         clock.sleep(seconds)
     finally:
+        take_back(condition)
+
+
+def take_back(condition: threading.Condition) -> None:
+    """Acquire a condition's lock again, even if a signal comes meanwhile: who let it go must not leave without it."""
+    try:
         condition.acquire()
+    except BaseException:
+        take_back(condition)
+        raise
 
 
 def wait_in(place: Place, clock: Clock) -> Any:

@@ -137,6 +137,7 @@ class Held:
 
     def __init__(self) -> None:
         self.holds_a_connection = True
+        self.clock = CallClock(self, SYSTEM_CLOCK)  # type: ignore[arg-type]
 
     def let_go_to_wait(self) -> None:
         self.holds_a_connection = False
@@ -146,7 +147,7 @@ class Held:
 def failed_now() -> AttemptFailed:
     """Return an attempt that failed now, as a call shows it."""
     call: Any = Held()
-    return AttemptFailed(Outcome(ended=tasks.now), clock=CallClock(call, SYSTEM_CLOCK))
+    return AttemptFailed(Outcome(ended=tasks.now), clock=call.clock, call=call)
 
 
 class Quota(Program):

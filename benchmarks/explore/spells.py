@@ -5,9 +5,8 @@
 In each world a few clients' threads operate on one service, with drawn methods, deadlines, caps, patience, hints,
 ``max_wait`` and ``cancel``. A world is played with the built-in strategy, with a subclass whose methods only call
 ``super()``, with a wrapper that hands on, and with a strategy by the Smithy guide alone, or one that says yes to
-everything. The first three must do the
-same. What must be true of every operation is in :func:`violations`. A violation is printed with the seed of its world,
-and is the exit status.
+everything. The first three must do the same. What must be true of every operation is in :func:`violations`. A violation
+is printed with the seed of its world, and is the exit status.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import requests.exceptions
 from requests import PreparedRequest, Request, Response
 
-from ..clock import Clock, Place, Wait, wait_in, wait_on
+from ..clock import Clock, Place, Wait, take_back, wait_in, wait_on
 from ..errors import StopReason
 
 if TYPE_CHECKING:
@@ -127,24 +127,15 @@ class CallClock:
 
     def wait(self, condition: threading.Condition, seconds: float) -> None:
         """Wait on a held condition with its lock released; perhaps for less."""
-        if self._call.holds_a_connection:
-            condition.release()  # nothing is read or closed under a lock that others need
+        if self._call.holds_a_connection or self._is_untold:
+            condition.release()
             try:
-                self._call.let_go_to_wait()
+                self._prepare(seconds)
             finally:
-                condition.acquire()
+                take_back(condition)
             return
         began = self.now()
-        self._call.let_go_to_wait()
-        ahead = seconds if self.goes is None else max(0.0, self.goes - began)
-        part = min(seconds, max(LOOK_EVERY, self.check(ahead, self.what)))
-        if self._is_untold:
-            condition.release()  # listeners may take their time
-            try:
-                self._tell(ahead)
-            finally:
-                condition.acquire()
-            return
+        part = min(seconds, max(LOOK_EVERY, self._check_ahead(seconds)))
         wait_on(self._clock, condition, part)
         self.waited += self.now() - began
 
@@ -153,11 +144,34 @@ class CallClock:
 
         :param what: is waited for, in a phrase.
         """
-        self.what = what
+        self.what, told = what, _Told(place, self)
         try:
-            return wait_in(_Told(place, self), self)
+            with place.changed:
+                seen = told.look(self.now())
+            if isinstance(seen, Wait):
+                self._prepare(max(0.0, seen.until - self.now()))
+                seen = wait_in(told, self)
+            return seen
+        except BaseException:
+            with place.changed:
+                place.leave(self.now())
+            raise
         finally:
             self.goes = None
+
+    def _prepare(self, seconds: float) -> None:
+        """Do before a wait what may take its time, without a lock that others need: let go, and tell listeners."""
+        self._call.let_go_to_wait()
+        if self._is_untold:
+            self._check_ahead(seconds)
+            self._tell(self._ahead(seconds))
+
+    def _ahead(self, seconds: float) -> float:
+        """Return the seconds that a wait is likely to take, which is looked at after ``seconds``."""
+        return seconds if self.goes is None else max(0.0, self.goes - self.now())
+
+    def _check_ahead(self, seconds: float) -> float:
+        return self.check(self._ahead(seconds), self.what)
 
 
 class _Told(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -12,7 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from requests_smithy_retry import RetryAdapter, SystemClock
-from requests_smithy_retry.clock import LEAP, NAP, SYSTEM_CLOCK, Deadline, RunningOn, after, earliest, running_on
+from requests_smithy_retry.clock import (
+    LEAP,
+    NAP,
+    SYSTEM_CLOCK,
+    Deadline,
+    RunningOn,
+    after,
+    earliest,
+    running_on,
+    wait_on,
+)
 from requests_smithy_retry.testing import FakeClock
 from tests.faults import FaultProxy, FaultServer, Forget
 from tests.faults.oracle import tls_contexts
@@ -177,3 +188,20 @@ def test_a_deadline_is_a_moment_on_a_clock() -> None:
     assert -2 == far.left()
     assert Deadline(5) == Deadline(5, SYSTEM_CLOCK)
     assert 9 < after(10).left() <= 10
+
+
+def test_a_signal_while_a_lock_is_taken_back_does_not_lose_it() -> None:
+    """Who waits by a clock without conditions is interrupted as it takes the lock back, and has it all the same."""
+    condition = threading.Condition()
+    usual, signals = condition.acquire, [KeyboardInterrupt]
+
+    def acquire(*how: Any) -> bool:
+        if signals:
+            raise signals.pop()
+        return bool(usual(*how))
+
+    condition.acquire = acquire  # type: ignore[method-assign]
+    with condition:
+        with pytest.raises(KeyboardInterrupt):
+            wait_on(FakeClock(), condition, 1.0)
+        assert condition._is_owned()  # type: ignore[attr-defined]
