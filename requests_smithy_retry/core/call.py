@@ -306,6 +306,7 @@ class Call:
             if self.held.error is not None:
                 forget_frames(self.held.error)  # they lead to idle connections, which are to close with their session
         self.before = Before(retry.delay, retry.source, line_wait=retry.line_wait, line_why=retry.line_why)
+        self.is_sent = False
 
     def note(self, retry: ScheduledRetry | None, verdict: Classification | None = None) -> None:
         """Record the last attempt.

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import requests
 
-from requests_smithy_retry import RetryConfigError, StopReason, retry_history
+from requests_smithy_retry import RetryConfigError, RetryLater, StopReason, retry_history, retry_options
 from requests_smithy_retry.testing import FakeClock
 from tests.support import URL, Reply, prepare, scripted, session_with
 from tests.support import send as send_any
@@ -143,3 +143,31 @@ def test_redirects_that_nobody_follows_are_forgotten() -> None:
     adapter: Any = scripted(*[moved] * 1025, moved, 401, 200, on_unauthorized=renewing([]))
     kept = [send(adapter) for _ in range(1025)]
     assert (1025, 200) == (len(kept), session_with(adapter).get(URL, headers={"Authorization": "old"}).status_code)
+
+
+USED_UP = {"RateLimit-Limit": "10", "RateLimit-Remaining": "0", "RateLimit-Reset": "30"}
+
+
+def test_a_wait_before_the_new_credentials_are_sent_ends_the_call() -> None:
+    """A limit that is used up, and a short ``max_wait``: the call ends in place of the wait, not with what it raised."""
+    adapter = scripted(Reply(401, USED_UP, b"who?"), 200, on_unauthorized=lambda _: NEW, max_wait=1)
+    with pytest.raises(RetryLater, match="a rate limit takes 30 s more") as caught:
+        send(adapter)
+    assert (401, b"who?", 1) == (caught.value.response.status_code, caught.value.response.content, len(adapter.sent))
+    assert [401] == [attempt.status for attempt in retry_history(caught.value).attempts]
+
+
+def test_without_a_permit_for_the_new_credentials_the_401_is_the_answer() -> None:
+    """In adaptive mode, each of the two requests needs a permit; the second one comes past the deadline."""
+    clock = FakeClock()
+    adapter = scripted(429, Reply(401, body=b"who?"), 200, on_unauthorized=lambda _: NEW, mode="adaptive", clock=clock)
+    with retry_options(max_attempts=1):
+        send(adapter)
+    clock.advance(60)
+    with retry_options(deadline=0.5, max_attempts=3):
+        response = send(adapter)
+    assert (401, b"who?", StopReason.RATE_LIMITED) == (
+        response.status_code,
+        response.content,
+        retry_history(response).stop_reason,
+    )
