@@ -49,8 +49,14 @@ def classify_operation(
     own: tuple[RetryClassifier, ...], outcome: Outcome, added: tuple[RetryClassifier, ...] = ()
 ) -> Classification:
     """Ask the classifiers, lowest priority first, with an operation's own, and the resend rule last (contract 3.4)."""
-    kept = () if isinstance(added, Only) else own
-    return classify((*(in_order((*kept, *added)) if added else kept), RESEND_RULE), outcome)
+    return classify((*joined(own, added), RESEND_RULE), outcome)
+
+
+def joined(own: tuple[RetryClassifier, ...], added: tuple[RetryClassifier, ...]) -> tuple[RetryClassifier, ...]:
+    """Return classifiers in order, with those that were added; those of :func:`only` take the place of all."""
+    if not added:
+        return own
+    return in_order(added if isinstance(added, Only) else (*own, *added))
 
 
 def classify(classifiers: Iterable[RetryClassifier], outcome: Outcome) -> Classification:

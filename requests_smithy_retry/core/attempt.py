@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..classifiers.actions import NoActionIndicated, RetryForbidden, RetryIndicated, RetryReason
-from ..classifiers.fold import Classification, classify_operation
+from ..classifiers.fold import Classification, classify_operation, joined
 from ..classifiers.outcome import ErrorRetryInfo, Fault, Outcome, floor_of
 from ..classifiers.resend import resend_ruling
 from ..clock import SYSTEM_CLOCK, Clock, Place, wait_in
@@ -93,12 +93,15 @@ class AttemptFailed(Exception):
         """
         known = self.known_verdict
         if known is None:
-            if policy is None and self._call is not None:
-                policy = self._call.policy
+            call = self._call
+            if policy is None and call is not None:
+                policy = call.policy
             classifiers = _defaults() if policy is None else policy.classifiers
+            if call is not None and policy is not call.plan.policy:
+                classifiers = joined(classifiers, call.plan.beside)
             known = self._verdict = classify_operation(classifiers, self.outcome, self.options.classifiers)
-            if self._call is not None:
-                self._call.tell_of_verdict(self.outcome, known)
+            if call is not None:
+                call.tell_of_verdict(self.outcome, known)
         return known
 
     @property

@@ -142,7 +142,8 @@ class Call:
     @property
     def sees_successes(self) -> bool:
         """True if a classifier is asked about responses below 400."""
-        return self.policy.sees_successes or self.options.sees_successes
+        of_strategy, of_adapter = self.policy.sees_successes, self.plan.policy.sees_successes
+        return of_strategy or of_adapter or self.options.sees_successes
 
     # The attempt.
 

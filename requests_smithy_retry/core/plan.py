@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..config.retry_config import RetryConfig
-from .policy import Policy
+from .policy import Policy, classifiers_beside
 from .port import Feature, composed, overrides
 from .scope import Scopes, no_quota
-from .strategy import RetryStrategy
+from .strategy import RetryStrategy, StandardRetryStrategy
 
 if TYPE_CHECKING:
+    from ..classifiers.protocol import RetryClassifier
     from .port import Send
 
 
@@ -20,6 +21,7 @@ class Plan:
     """What the calls of an adapter go by.
 
     :param policy: of the config, for a strategy whose tokens have none of their own.
+    :param beside: classifiers of the config, which are asked beside those of a strategy that is not built in.
     :param scopes: for a strategy whose tokens have none of their own.
     :param send: makes one attempt, through the features.
     :param listening: the features that hear of verdicts.
@@ -28,6 +30,7 @@ class Plan:
     config: RetryConfig
     strategy: RetryStrategy
     policy: Policy
+    beside: tuple[RetryClassifier, ...]
     scopes: Scopes
     send: Send
     listening: tuple[Feature, ...]
@@ -47,6 +50,7 @@ class Plan:
             config,
             strategy,
             Policy.of(config, features),
+            () if isinstance(strategy, StandardRetryStrategy) else classifiers_beside(config, features),
             Scopes(no_quota),
             composed(features),
             tuple(feature for feature in features if overrides(feature, "judged")),

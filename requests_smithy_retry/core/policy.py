@@ -181,6 +181,14 @@ def classifiers_of(config: RetryConfig, features: tuple[Feature, ...]) -> tuple[
     return in_order((*default_classifiers(config, features), *config.classifiers))
 
 
+def classifiers_beside(config: RetryConfig, features: tuple[Feature, ...]) -> tuple[RetryClassifier, ...]:
+    """Return the classifiers that an adapter's options add to those of a strategy of the program's own."""
+    if isinstance(config.classifiers, Only):
+        return config.classifiers
+    of_options = (item for feature in features if feature.is_optional for item in feature.classifiers(config))
+    return (*config.classifiers, *of_options)
+
+
 def is_seconds(value: Any) -> TypeGuard[float]:
     """Return True for a finite real number of any type, numpy's among them, but not for a bool."""
     number_of_any_type = isinstance(value, Real) and not isinstance(value, bool)

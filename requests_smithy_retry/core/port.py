@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 class Feature:
     """The seams. Override what is needed."""
 
+    is_optional = False
+    """Only an option brings it, so its classifiers are asked beside those of any strategy."""
+
     def classifiers(self, config: RetryConfig) -> tuple[RetryClassifier, ...]:
         """Return classifiers to be asked beside the default ones."""
         return ()

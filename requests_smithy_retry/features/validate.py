@@ -28,6 +28,7 @@ class Validate(Feature):
     """A function as a classifier, and as the feature of the option. The innermost block's is asked, alone."""
 
     function: Callable[[Response], bool | float]
+    is_optional = True
     name = "validate"
     sees_successes = True
     priority: ClassVar[RetryClassifierPriority] = RetryClassifierPriority.default()

@@ -21,6 +21,7 @@ from requests_smithy_retry import (
     StandardRetryStrategy,
     TokenBucket,
     classifier,
+    only,
     retry_history,
     retry_options,
 )
@@ -86,6 +87,9 @@ ASKS_AGAIN = classifier(sees_successes=True)(
     )
 )
 FORBIDS = classifier(lambda outcome: RetryAction.retry_forbidden("never"))
+RETRIES_404 = classifier(
+    lambda outcome: RetryAction.retryable_error(ErrorKind.SERVER) if outcome.status == 404 else None
+)
 BROKEN = classifier(lambda outcome: 1 / 0)
 SCENARIOS: dict[str, dict[str, Any]] = {
     "at once": {"script": [200]},
@@ -119,6 +123,12 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "a long poll": {"script": [503], "quota": 5, "block": {"long_poll": True}},
     "an unread answer": {"script": [503, 404], "stream": True},
     "a long answer": {"script": [long_answer(503), long_answer(404)]},
+    "classifiers of the adapter": {"script": [404, 200], "adapter": {"classifiers": [RETRIES_404]}},
+    "only classifiers of the adapter": {"script": [503], "adapter": {"classifiers": only(RETRIES_404)}},
+    "validate of the adapter": {
+        "script": [200, 204],
+        "adapter": {"validate": lambda response: response.status_code == 204},
+    },
     "raise_on_status": {"script": [503] * 3, "retry_spec": "2.1", "adapter": {"raise_on_status": True}},
     "no quota": {"script": [503] * 3, "quota": None},
     "old numbers": {"script": [503, 429, 503], "retry_spec": "2.0"},

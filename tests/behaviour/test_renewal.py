@@ -149,7 +149,7 @@ USED_UP = {"RateLimit-Limit": "10", "RateLimit-Remaining": "0", "RateLimit-Reset
 
 
 def test_a_wait_before_the_new_credentials_are_sent_ends_the_call() -> None:
-    """A limit that is used up, and a short ``max_wait``: the call ends in place of the wait, not with what it raised."""
+    """With a limit that is used up and a short ``max_wait``, the call ends in place of the wait."""
     adapter = scripted(Reply(401, USED_UP, b"who?"), 200, on_unauthorized=lambda _: NEW, max_wait=1)
     with pytest.raises(RetryLater, match="a rate limit takes 30 s more") as caught:
         send(adapter)
