@@ -54,9 +54,9 @@ def classify_operation(
 
 def joined(own: tuple[RetryClassifier, ...], added: tuple[RetryClassifier, ...]) -> tuple[RetryClassifier, ...]:
     """Return classifiers in order, with those that were added; those of :func:`only` take the place of all."""
-    if not added:
-        return own
-    return in_order(added if isinstance(added, Only) else (*own, *added))
+    if isinstance(added, Only):
+        return in_order(added)
+    return in_order((*own, *added)) if added else own
 
 
 def classify(classifiers: Iterable[RetryClassifier], outcome: Outcome) -> Classification:

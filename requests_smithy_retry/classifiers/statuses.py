@@ -104,7 +104,7 @@ def _verdict_on_refusal(outcome: Outcome, otherwise: RetryAction) -> RetryAction
 
 
 STILL_RUNNING = 409
-AGAIN_SOON = RetryAction.retryable_error_with_explicit_delay(ErrorKind.CLIENT, 0.5)
+AGAIN_SOON = RetryAction.retry_indicated(RetryReason(ErrorKind.CLIENT, 0.5, "pause"))
 """The pause is that of Stripe's libraries. A request that may be an ordinary conflict is no outage of its service."""
 OTHER_PAYLOAD = 422
 

@@ -15,7 +15,7 @@ from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import Only, RetryClassifier, in_order, sees_successes
 from ..config.retry_options import OperationOptions
 from .backoff import ExponentialRetryBackoffStrategy, RetryBackoffStrategy
-from .polling import OWN_RULE
+from .polling import OWN_RULE, PAUSE
 from .port import Feature, overrides
 from .server_hints import HINTS, Hint, delay_for, is_too_long, read_hint
 from .wait_queue import Bounds
@@ -126,7 +126,7 @@ class Policy:
         if found is None:
             return Delay(backoff, "backoff", backoff)
         seconds = delay_for(backoff, found)
-        is_asked_for = patience is not None and found.seconds and found.source != OWN_RULE
+        is_asked_for = patience is not None and found.seconds and found.source not in (OWN_RULE, PAUSE)
         if patience is not None and is_asked_for:
             if min(found.seconds, seconds) > patience:  # x-amz-retry-after is shortened to the latter
                 return TooLong(found, f"patience is {patience:g} s")

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 OWN_RULE = "classifier"
 """The source of a wait for which the program itself asks, by a classifier."""
 
+PAUSE = "pause"
+"""The source of a pause that a default classifier makes before it asks again: a failure, which is counted."""
+
 
 def named_wait(reason: RetryReason, *, heeds_hints: bool) -> Hint | None:
     """Return the seconds that were named for the next poll; None: nobody named any, so it has a backoff.
@@ -24,7 +27,7 @@ def named_wait(reason: RetryReason, *, heeds_hints: bool) -> Hint | None:
     :param heeds_hints: the waits that servers ask for count, too.
     """
     source = reason.retry_after_source or OWN_RULE
-    is_heeded = heeds_hints or source not in HINTS
+    is_heeded = source != PAUSE and (heeds_hints or source not in HINTS)
     return Hint(reason.retry_after, source) if reason.retry_after is not None and is_heeded else None
 
 

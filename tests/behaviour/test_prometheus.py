@@ -77,12 +77,12 @@ def test_waits_for_a_service_are_counted(registry: CollectorRegistry) -> None:
     assert {0, 1} == set(seen)
     assert 0 == value(registry, "waiting", scope=SCOPE)
     common = {"method": "GET", "scope": SCOPE}
-    assert 4.0 == pytest.approx(value(registry, "line_wait_seconds_sum", **common))
+    assert 4.75 == pytest.approx(value(registry, "line_wait_seconds_sum", **common))
     clock.advance(10 - clock.now())
     history = retry_history(send(adapter))
     assert 1 == value(registry, "give_ups_total", **common, reason="patience")
     assert history.line_wait > 0
-    waited = 4.0 + sum(item.line_wait for item in history.attempts) + history.line_wait
+    waited = 4.75 + sum(item.line_wait for item in history.attempts) + history.line_wait
     assert waited == pytest.approx(value(registry, "line_wait_seconds_sum", **common))
 
 
