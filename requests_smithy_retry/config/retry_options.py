@@ -73,11 +73,6 @@ class OperationOptions:
     """The blocks that these options come from, the innermost last."""
 
     @property
-    def can_wait(self) -> bool:
-        """True if a first attempt that succeeds needs none of these options but the deadline."""
-        return not self.classifiers and self.enabled is None and self.idempotency_key is None
-
-    @property
     def sees_successes(self) -> bool:
         """True if one of its classifiers is asked about responses below 400."""
         return any(map(sees_successes, self.classifiers))

@@ -298,14 +298,14 @@ class Call:
 
         :raises WaitEnded: if the wait before the retry is too long for the call.
         """
+        held = self.held
         assert self.last is not None
+        assert held is not None
         self.clock.check(retry.delay, retry.source)
         self.note(retry)
-        if self.held is not None:
-            reusable = retry.verdict is not None and retry.verdict.is_throttling
-            self.held.discard(reusable=reusable)
-            if self.held.error is not None:
-                forget_frames(self.held.error)  # they lead to idle connections, which are to close with their session
+        held.discard(reusable=retry.verdict is not None and retry.verdict.is_throttling)
+        if held.error is not None:
+            forget_frames(held.error)  # they lead to idle connections, which are to close with their session
         self.before = Before(retry.delay, retry.source, line_wait=retry.line_wait, line_why=retry.line_why)
         self.is_sent = False
 

@@ -228,11 +228,6 @@ class WaitQueue:
         self._touched: float = now
         self._begin_anew(now)
 
-    @property
-    def is_calm(self) -> bool:
-        """True if no operation waits or failed since the last success: first tries need not be told one by one."""
-        return self.down_since is None and not self.waiters
-
     def usual(self, now: float) -> float:
         """Seconds between two operations of this client."""
         return (now - self._born) / (self._firsts + 1)

@@ -264,8 +264,6 @@ class ClientRateLimiter(FreshCopies):
 
     def _take(self, now: float) -> float | None:
         """Take one permit, or return the seconds until there is one. Called with the lock."""
-        if not self.enabled:
-            return None
         self._refill(now)
         seconds = (1.0 - self._capacity) / self._fill_rate
         # A wait too small to move the clock would never end: it counts as over.

@@ -329,3 +329,44 @@ def test_max_retries_cannot_be_assigned_past_a_strategy() -> None:
         with pytest.raises(RetryConfigError, match="belongs to the strategy"):
             adapter.max_retries = 2
         assert strategy is adapter.strategy
+
+
+class Renaming(Guide):
+    """Raises a failure of another attempt than the one that it is shown."""
+
+    def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Any) -> Any:
+        raise AttemptFailed(error.outcome)
+
+
+def test_a_failure_that_nobody_showed_it_comes_through() -> None:
+    """Only what the strategy was shown is its way to refuse."""
+    with pytest.raises(AttemptFailed, match="the server answered 503"):
+        send(scripted(503, 200, strategy=Renaming()))
+
+
+class WallClock(Guide):
+    """Notes the time of day by the clock of the call."""
+
+    def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Any) -> Any:
+        self.seen.append(error.clock.wall())
+        return super().refresh_retry_token_for_retry(token_to_renew=token_to_renew, error=error)
+
+
+def test_the_clock_of_a_call_tells_the_time_of_day() -> None:
+    """It is that of the adapter."""
+    strategy, clock = WallClock(), FakeClock()
+    send(scripted(503, 200, strategy=strategy, clock=clock))
+    assert clock.wall() in strategy.seen
+
+
+class Shut(AdaptiveRetryStrategy):
+    """Gives no first token."""
+
+    def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any:
+        raise RetryError("closed")
+
+
+def test_without_a_token_no_permit_is_asked_for() -> None:
+    """The first attempt is made without both, and is the last."""
+    response = send(scripted(503, 200, strategy=Shut(clock=FakeClock())))
+    assert (503, 1) == (response.status_code, len(retry_history(response).attempts))

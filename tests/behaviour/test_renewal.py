@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 import requests
 
-from requests_smithy_retry import RetryConfigError, RetryLater, StopReason, retry_history, retry_options
+from requests_smithy_retry import RetryAdapter, RetryConfigError, RetryLater, StopReason, retry_history, retry_options
 from requests_smithy_retry.testing import FakeClock
+from tests import faults
 from tests.support import URL, Reply, prepare, scripted, session_with
 from tests.support import send as send_any
 
@@ -171,3 +172,15 @@ def test_without_a_permit_for_the_new_credentials_the_401_is_the_answer() -> Non
         response.content,
         retry_history(response).stop_reason,
     )
+
+
+@pytest.mark.real_time
+def test_a_401_too_long_to_be_let_go_is_the_answer() -> None:
+    """Its connection is not held while the program fetches new credentials, so it is not asked for any."""
+    calls: list[Any] = []
+    adapter = RetryAdapter(on_unauthorized=renewing(calls))
+    with faults.FaultServer(default=faults.Reply(401, body=b"x" * 300_000)) as server, requests.Session() as session:
+        session.trust_env = False
+        session.mount("http://", adapter)
+        assert 401 == session.get(server.url, headers=OLD, stream=True).status_code
+    assert [] == calls

@@ -10,6 +10,7 @@ import pytest
 import requests
 
 from requests_smithy_retry import RetrySummary, StandardRetryStrategy, mount, retry_summary
+from requests_smithy_retry.observing.summary import PROCESS
 from requests_smithy_retry.testing import FakeClock, ScriptedReply, forget_everything, scripted
 from tests.support import Guide
 
@@ -140,3 +141,11 @@ def test_a_session_without_retries_is_an_error() -> None:
     """The error says what to do."""
     with pytest.raises(ValueError, match="the session has no RetryAdapter: mount one first"):
         retry_summary(requests.Session())
+
+
+def test_counting_has_a_fresh_lock_after_a_fork() -> None:
+    """A thread that counted just then does not hold up the child."""
+    PROCESS.renew_lock()
+    session = session_of(200)
+    session.get(URL)
+    assert 1 == retry_summary(session).operations

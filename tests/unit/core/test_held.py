@@ -167,3 +167,13 @@ def test_a_pool_whose_lock_was_left_taken_is_not_waited_for(monkeypatch: pytest.
         release_connection(response.raw, reusable=False)
         assert idle(response) == 0
         assert not mutex.locked()
+
+
+@pytest.mark.parametrize("raw", [None, SimpleNamespace(_connection=object(), close=lambda: None)])
+def test_a_response_without_what_urllib3_has_is_let_go(raw: Any) -> None:
+    """One that a mix-in or a recording made need have no raw response, or one without ``release_conn``."""
+    response = requests.Response()
+    response.status_code, response.request, response.raw = 503, prepare(), raw
+    held = Held(response, None, is_streamed=False, limits=None)
+    held.discard(reusable=False)
+    assert held.is_released

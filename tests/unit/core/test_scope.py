@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from requests_smithy_retry import StandardRetryStrategy
+from requests_smithy_retry import StandardRetryStrategy, testing
 from requests_smithy_retry.core.quota import NO_QUOTA
 from requests_smithy_retry.core.scope import MOST_SCOPES, Scopes
 from requests_smithy_retry.testing import FakeClock
 from requests_smithy_retry.urls import display_scope, scope_of
-from tests.support import reset_error
+from tests.support import before_each_sleep, reset_error, send
 
 
 class Asked:
@@ -152,3 +152,14 @@ def test_a_child_has_a_free_lock():
         if pid == 0:
             os._exit(0 if table.get("b").name == "b" else 1)
     assert 0 == os.waitpid(pid, 0)[1]
+
+
+def test_a_retry_budget_is_waited_on_while_a_call_waits() -> None:
+    """So it is not evicted meanwhile; nobody waits before and after."""
+    clock, seen = FakeClock(), set()
+    adapter: Any = testing.scripted(*[503] * 50, clock=clock)
+    scope = adapter.strategy.scopes.get("https://api.example.com:443")
+    before_each_sleep(clock, lambda _: seen.add(scope.is_waited_on))
+    assert not scope.is_waited_on
+    send(adapter)
+    assert ({False, True}, False) == (seen, scope.is_waited_on)

@@ -537,7 +537,7 @@ def test_no_order_of_events_strands_anybody(data):
         match data.draw(st.sampled_from(["fail", "fail", "again", "throttled", "succeed", "leave", "counted", "sent"])):
             case "succeed":
                 scene.succeed(is_first=data.draw(st.booleans()), latency=data.draw(st.floats(0, 2)), timeout=1.0)
-            case "counted" if scene.line.is_calm:
+            case "counted" if scene.line.down_since is None and not scene.line.waiters:
                 for _ in range(data.draw(st.integers(0, 3))):
                     scene.line.first_try(scene.now, 0.0)
             case "sent":

@@ -136,3 +136,12 @@ def test_a_success_whose_body_broke_off_is_counted_once(clock):
     limiter = adapter.strategy.limiter(SCOPE)
     limiter.record_response(throttled=False)
     assert limiter.snapshot().measured_rate == pytest.approx(0.8 * 3)
+
+
+def test_a_permit_that_is_too_late_for_a_token_of_another_strategy_is_refused(clock):
+    """There is no price to give back."""
+    strategy = AdaptiveRetryStrategy(clock=clock, jitter="none", max_permit_wait=0)
+    throttle(strategy)
+    with pytest.raises(RetryError) as caught:
+        strategy.send_permit(token=object())
+    assert caught.value.stop_reason is StopReason.RATE_LIMITED

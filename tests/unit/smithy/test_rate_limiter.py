@@ -15,6 +15,7 @@ from requests_smithy_retry import SystemClock
 from requests_smithy_retry.clock import Clock
 from requests_smithy_retry.quotas import ClientRateLimiter, RateLimiterSettings
 from requests_smithy_retry.smithy.rate_limiter import (
+    PermitWait,
     RateClocker,
     rate_after_success,
     recovery_time,
@@ -280,3 +281,10 @@ def test_the_rate_is_never_negative_nor_above_what_one_interval_could_hold(times
     clocker = RateClocker(0.0)
     for now in sorted(times):
         assert 0 <= clocker.record(now) <= len(times) / 0.5
+
+
+def test_a_wait_without_a_limiter_is_slept():
+    """One that a program made by hand, in the place of a strategy's."""
+    clock = FakeClock()
+    PermitWait(2.5).rest(clock)
+    assert 2.5 == clock.now()

@@ -313,3 +313,11 @@ def test_an_option_that_the_kernel_refuses_is_left_out(monkeypatch: pytest.Monke
     options = pools._taken_options.__wrapped__()
     assert 9999 not in [number for _, number, _ in options]
     assert (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1) in options
+
+
+def test_the_shortest_idle_time_that_was_found_dead_counts() -> None:
+    """A longer one later, which says nothing new, is not learnt; a shorter one is, without another line in the log."""
+    pool = pools.PreparingPool("api.example.com")
+    for lay in (6.0, 9.0, 4.0):
+        pool._learn(lay)
+    assert 4.0 == pool.known_to_die_after

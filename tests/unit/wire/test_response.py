@@ -366,3 +366,16 @@ def test_a_read_finds_the_end_before_the_length() -> None:
     with pytest.raises(http.client.IncompleteRead) as raised:
         cut.read(4)
     assert (b"", 2) == (raised.value.partial, raised.value.expected)
+
+
+def test_a_reader_for_old_releases_notes_that_a_chunk_came() -> None:
+    """urllib3 1.26 does not tell."""
+    body = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nwell\r\n0\r\n\r\n"
+    response = begun(StandIn(body), of_wire._ReadsToLength)
+    before = response.had_chunk
+    assert (False, b"well", True) == (before, response.read(), response.had_chunk)
+
+
+def test_what_was_read_ahead_is_not_shown() -> None:
+    """It may have a secret."""
+    assert "Peeked(whole=True, 6 bytes)" == repr(of_wire.Peeked(True, b"secret"))
