@@ -22,7 +22,7 @@ PAGE = PACKAGE.parent / "docs" / "explanation" / "design.md"
 OF_THE_TABLE = {"__init__", "table"}
 """What is no feature in that folder."""
 
-SEAMS = [name for name in vars(Feature) if not name.startswith("_")]
+SEAMS = [name for name, value in vars(Feature).items() if not name.startswith("_") and callable(value)]
 """What a feature may override, in the order of the port."""
 
 SHARED = {"smithy/__init__", "smithy/error_code"}
