@@ -70,9 +70,9 @@ def objects_with_it() -> set[str]:
     """Return the classes of ours of which an instance has the secret in its repr."""
     found = set()
     for thing in gc.get_objects():
-        kind = type(thing)
-        if kind.__module__.startswith(PACKAGE) and "testing" not in kind.__module__ and SECRET in repr(thing):
-            found.add(f"{kind.__module__}.{kind.__qualname__}")
+        home = str(type(thing).__module__)  # a few types have a descriptor there
+        if home.startswith(PACKAGE) and "testing" not in home and SECRET in repr(thing):
+            found.add(f"{home}.{type(thing).__qualname__}")
     return found
 
 
