@@ -6,6 +6,10 @@ import enum
 from typing import Any
 
 import requests_smithy_retry
+from requests_smithy_retry import classifiers, events, quotas, smithy
+
+HOMES = (requests_smithy_retry, classifiers, events, quotas, smithy)
+"""The modules that names are imported from."""
 
 project = "requests-smithy-retry"
 author = "The requests-smithy-retry maintainers"
@@ -39,20 +43,21 @@ nitpick_ignore_regex = [
         r"py:class",
         (
             r"(requests_smithy_retry\.[a-z0-9_.]+\.)?"
-            r"(AddressMemory|Driver|Feature|Opener|OperationKeywords|Peer|Predicate|Progress|RedisClient|_Entry)"
+            r"(AddressMemory|Call|Feature|Hint|Opener|OperationKeywords|Payment|Peer|Predicate|Progress|RedisClient|Replayable|"
+            r"Scope|_Entry)"
         ),
     ),
 ]
 
 
 def find_public_name(app: Any, env: Any, node: Any, content: Any) -> Any:
-    """A public name is found from every module's docstrings: each of them is in the package itself."""
+    """A public name is found from every module's docstrings, whichever public module has it."""
     target = node.get("reftarget", "")
-    if node.get("refdomain") != "py" or target not in requests_smithy_retry.__all__:
+    home = next((module.__name__ for module in HOMES if target in module.__all__), None)
+    if node.get("refdomain") != "py" or home is None:
         return None
     domain = env.get_domain("py")
-    full = f"{requests_smithy_retry.__name__}.{target}"
-    return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", full, node, content)
+    return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", f"{home}.{target}", node, content)
 
 
 def without_idle_arguments(app: Any, what: str, name: str, obj: Any, *_: Any) -> tuple[str, str] | None:
