@@ -92,6 +92,9 @@ class RetryAdapter(MaxRetries):
     :raises TypeError: for an unknown option.
     """
 
+    clock: Clock
+    retry_config: RetryConfig
+    counters: Counters
     _above: ClassVar[type[HTTPAdapter]]
     """The class behind which, in the order of bases, the one is found that sends."""
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from .errors import RetryError, StopReason
 
@@ -97,7 +97,14 @@ class SystemClock:
 
     __slots__ = ()
 
-    now = staticmethod(running_on())
+    if TYPE_CHECKING:
+
+        @staticmethod
+        def now() -> float:
+            """Return seconds."""
+
+    else:  # pragma: no branch - typing.get_type_hints knows no staticmethod[[], float]
+        now = staticmethod(running_on())
 
     def wall(self) -> float:
         """Return seconds since the epoch."""

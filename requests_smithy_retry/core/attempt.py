@@ -56,7 +56,7 @@ class AttemptFailed(Exception):
         self.deadline = deadline
         self.options = options
         self._call = call
-        self.__cause__ = outcome.error
+        self.__cause__: BaseException | None = outcome.error
 
     @classmethod
     def around(cls, error: BaseException, clock: Clock) -> AttemptFailed:

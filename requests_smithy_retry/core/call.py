@@ -12,6 +12,7 @@ from requests import PreparedRequest, Response
 from ..checks import most_attempts
 from ..classifiers.outcome import Outcome
 from ..classifiers.transport_faults import forget_frames, is_request_fault, never_left
+from ..config.retry_config import RetryConfig
 from ..config.retry_options import OperationOptions
 from ..errors import TOO_LATE, RetryError, StopReason
 from ..interruptions import is_interruption
@@ -23,11 +24,11 @@ from ..wire.state import read_part, this_thread
 from .attempt import AttemptFailed
 from .held import Held, complete, named, received_by, release_connection
 from .plan import Plan
-from .policy import leaves_time
+from .policy import Policy, leaves_time
 from .port import Rest
 from .replay import RequestFacts
 from .scope import Scope
-from .strategy import StandardRetryToken
+from .strategy import RetryStrategy, StandardRetryToken
 from .time_limits import TimeLimits
 from .wait_queue import UNLIMITED
 from .waiting import CallClock
@@ -90,7 +91,8 @@ class Call:
         rest: Rest | None = None,
     ) -> None:
         self.plan: Plan = adapter.plan
-        config = self.config = self.plan.config
+        config: RetryConfig = self.plan.config
+        self.config: RetryConfig = config
         self.adapter = adapter
         self.request = request
         self.stream = stream
@@ -98,15 +100,15 @@ class Call:
         self.how = how
         self.options = options
         self.rest = rest
-        self.strategy = self.plan.strategy
-        self.policy = self.plan.policy
+        self.strategy: RetryStrategy = self.plan.strategy
+        self.policy: Policy = self.plan.policy
         self.limits: TimeLimits | None = None
         if self.plan.has_limits or options.deadline is not None:
             self.limits = TimeLimits(config, options, adapter.clock)
         self.observed: ObservedOperation | None = None
         if self.plan.listeners is not None:
             self.observed = ObservedOperation(adapter, request, options)
-        self.facts = RequestFacts(request, config, options, self.policy)
+        self.facts: RequestFacts = RequestFacts(request, config, options, self.policy)
         self.scope_name: str = adapter.name_of_scope(request)
         self.began: float = adapter.clock.now()
         self.sent: PreparedRequest = self.facts.to_send

@@ -65,9 +65,9 @@ class CallClock:
     :param clock: the adapter's.
     """
 
-    what = "the strategy"
+    what: str = "the strategy"
     """Is waited for, in a phrase."""
-    waited = 0.0
+    waited: float = 0.0
     """Seconds since the last attempt, of whatever wait."""
     goes: float | None = None
     """When a wait in a place is likely to be over; None: when it ends."""

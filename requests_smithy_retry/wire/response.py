@@ -258,7 +258,7 @@ class CheckedResponse(http.client.HTTPResponse):
         if getattr(getattr(self.fp, "raw", None), "ended", False):
             raise http.client.RemoteDisconnected("Remote end closed connection within the head of its response")
         if self.status == 101:
-            self.will_close = True  # the rest of this connection is not HTTP
+            self.will_close: bool = True  # the rest of this connection is not HTTP
         if self.length is None and not self.chunked:
             self._check_length()
         reader = getattr(self.fp, "raw", None)

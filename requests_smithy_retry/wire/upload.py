@@ -130,7 +130,7 @@ class FileReader(Reader):
     def seek(self, *where: Any) -> Any:
         """Move the file: who signs a body reads it before it is sent, and goes back."""
         position = self._body.seek(*where)
-        self.given = max(0, self._body.tell() - self._start)
+        self.given: int | None = max(0, self._body.tell() - self._start)
         self.is_whole = self.has_more = False
         return position
 

@@ -209,7 +209,7 @@ class RetryAdapterAround(RetryAdapter, Theirs):
             self._is_shared = True
             self._adopt(policy)
         else:
-            self.retry_config = policy.replace(enabled=False) if is_off else policy
+            self.retry_config: RetryConfig = policy.replace(enabled=False) if is_off else policy
             self._use(strategy)
         if self.tell is not None:
             self.tell(self, fate, policy)

@@ -21,9 +21,9 @@ class Family:
     """The processes of one program."""
 
     def __init__(self) -> None:
-        self.parent = 0
+        self.parent: int = 0
         """The number of the program's own process; 0: nobody counts."""
-        self.folder = ""
+        self.folder: str = ""
         """Empty before a process was started."""
         self.on_fork: Callable[[], None] | None = None
         """Called in a process that was forked: it begins to count anew."""
