@@ -293,7 +293,7 @@ class World:
 
 def state_of(quota: Any, now: float) -> Hashable:
     """Everything in a quota that decides about its future, times as they are seen from now."""
-    line = getattr(quota, "_line", None)
+    line = getattr(quota, "_queue", None)
     if line is None:
         return bucket_state(quota.bucket)
     times = (line.down_since, line.failing_since, line.answered_at, line._last, line._touched)
@@ -327,7 +327,7 @@ def inner(bucket: Any) -> Any:
 
 def progress_state(progress: Progress, quota: Any, now: float) -> Hashable:
     """Everything in a progress that decides about its future."""
-    line = getattr(quota, "_line", None)
+    line = getattr(quota, "_queue", None)
     is_past = progress.failed_at is not None and line is not None and line.well_at > progress.failed_at
     age = round(now - progress.began, 9)
     known = (progress.counted, progress.spent, progress.acquired, progress.probes)

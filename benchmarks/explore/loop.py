@@ -556,7 +556,7 @@ class World:
             self.report(f"held: operation {call.number} waits with the connection of attempt {len(call.seen)}")
 
     def _examine_quota(self, quota: Any) -> None:
-        line, bucket = getattr(quota, "_line", None), getattr(quota, "bucket", None)
+        line, bucket = getattr(quota, "_queue", None), getattr(quota, "bucket", None)
         if line is not None and line.waiters:
             self.report("left: an operation waits in the line")
         if bucket is None:

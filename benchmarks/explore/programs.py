@@ -172,7 +172,7 @@ class Quota(Program):
         self.quota.first_try(tasks.now, 0.2, None)
 
     def check(self) -> None:
-        line: Any = self.quota._line
+        line: Any = self.quota._queue
         self.expect(expected=[], actual=line.waiters, what="in line")
 
 
