@@ -5,7 +5,10 @@ import py_compile
 import signal
 import subprocess
 import sys
+import tempfile
 import zipapp
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -292,6 +295,13 @@ if __name__ == "__main__":
 """
 
 
+@pytest.fixture
+def temporary() -> Iterator[Path]:
+    """A folder with a short path: that of a forkserver's socket in it has at most 107 bytes."""
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+
+
 @pytest.mark.once
 @pytest.mark.untraced
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
@@ -299,10 +309,8 @@ if __name__ == "__main__":
     ("how", "processes", "operations"),
     [("os.fork", 1, 1), ("sys.exit", 2, 2), ("fork", 1, 1), ("spawn", 1, 1), ("forkserver", 1, 1)],
 )
-def test_what_the_processes_of_a_program_did_is_counted(how, processes, operations, folder, monkeypatch):
+def test_what_the_processes_of_a_program_did_is_counted(how, processes, operations, folder, temporary, monkeypatch):
     """In the closing line of the program's own process; the others say nothing, and leave nothing."""
-    temporary = folder / "temporary"
-    temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
     (folder / "counts.py").write_text(COUNTS)
     with FaultServer([Reply(503), Reply(200)]) as server:

@@ -14,7 +14,15 @@ def test_the_ways_go_through_the_loop_and_the_line() -> None:
     retry, walks = figures.Walk(), [figures.Walk() for _ in range(figures.THREADS)]
     found = figures.one_retry(retry), figures.eight_that_wait(walks)
     names = {file.rpartition("/")[2] for file in figures.files_of([retry, *walks])}
-    assert {"loop.py", "call.py", "strategy.py", "attempt.py", "retry_budget.py", "wait_queue.py", "waiting.py"} <= names
+    assert {
+        "loop.py",
+        "call.py",
+        "strategy.py",
+        "attempt.py",
+        "retry_budget.py",
+        "wait_queue.py",
+        "waiting.py",
+    } <= names
     assert "waiting.py" in {file.rpartition("/")[2] for file in figures.files_of(walks)}
     assert all(0 < each["files"] <= each["moves"] < each["calls"] for each in found)
 
