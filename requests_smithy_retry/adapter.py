@@ -38,7 +38,7 @@ from .observing.events import Listeners
 from .observing.summary import Counters
 from .urls import ORIGIN, scope_name, scope_of
 from .wire.connect import Opener
-from .wire.pool_keys import PoolKeys
+from .wire.pool_keys import PoolKeys, checks_by
 from .wire.pools import prepare_pool, use_our_connections, use_our_pools
 from .wire.response import CheckedResponse
 from .wire.state import LATE_PATCH, is_patched_late, this_thread
@@ -58,6 +58,7 @@ BUDGET_OPTIONS = frozenset({"mode", "quota", "retry_spec", "aws_config"})
 POOL_DEFAULTS: dict[str, int] = {"pool_connections": 10, "pool_maxsize": 10, "pool_block": False}
 BUILD_KEY: Any = getattr(HTTPAdapter, "build_connection_pool_key_attributes", None)
 """Makes the key of a pool, since requests 2.32."""
+REQUEST_URL: Any = HTTPAdapter.request_url
 STATE_KEY = "policy"
 """In a pickle, the name of what is ours beside what ``HTTPAdapter`` has; the pickles of releases have it."""
 
@@ -315,20 +316,31 @@ class RetryAdapter(MaxRetries):
     ) -> Any:
         """Return the pool for a request, as ``HTTPAdapter`` does.
 
-        With the usual arguments the pool manager is asked by the key that it had before. Where a subclass has a way of
-        its own to a pool or its key, that is taken.
+        Without a proxy and a client certificate, the pool manager is asked by the key that it had before. Where a
+        subclass has a way of its own to a pool or its key, that is taken.
         """
         build = getattr(self.build_connection_pool_key_attributes, "__func__", None)
-        is_usual = verify is True and cert is None and not proxies and build is BUILD_KEY
+        checks = None if cert is not None or proxies or build is not BUILD_KEY else checks_by(verify)
         manager, origin = getattr(self, "poolmanager", None), ORIGIN(request.url)[0]  # type: ignore[arg-type, index]
-        pool = self._pool_keys.pool(manager, origin) if is_usual else None
+        pool = None if checks is None else self._pool_keys.pool(manager, origin, checks)
         if pool is None:
             # A mix-in behind us may have pools of its own.
             found = super().get_connection_with_tls_context(request, verify, proxies=proxies, cert=cert)
             pool = prepare_pool(found, self.addresses)
-            if is_usual:
-                self._pool_keys.remember(manager, origin, pool)
+            if checks is not None:
+                self._pool_keys.remember(manager, origin, checks, pool)
         return pool
+
+    def request_url(self, request: PreparedRequest, proxies: Any) -> str:
+        """Return the target to be sent, as ``HTTPAdapter`` does, which parses the URL to look for a proxy in any case.
+
+        Its releases differ about a path that begins with two slashes.
+        """
+        if not proxies and getattr(super().request_url, "__func__", None) is REQUEST_URL:
+            target: str = request.path_url
+            if not target.startswith("//"):
+                return target
+        return super().request_url(request, proxies)
 
     def _use_our_pools(self, manager: Any = None) -> None:
         # The attribute is missing during construction, and stays missing if init_poolmanager makes no pool manager.

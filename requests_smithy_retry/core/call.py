@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import requests.exceptions
@@ -79,6 +78,8 @@ class Call:
     brought: int | None = None
     """The bytes that a body had brought when it broke off; None: this goes on with none."""
     _noted: Outcome | None = None
+    _clock: CallClock | None = None
+    _history: Recorder | None = None
 
     def __init__(
         self,
@@ -118,16 +119,21 @@ class Call:
         self.data: dict[str, Any] = {}
         """The features' own state of this call."""
 
-    @cached_property
+    @property
     def clock(self) -> CallClock:
         """The clock by which it waits, from one attempt to the next."""
-        return CallClock(self, self.adapter.clock)
+        if self._clock is None:
+            self._clock = CallClock(self, self.adapter.clock)
+        return self._clock
 
-    @cached_property
+    @property
     def history(self) -> Recorder:
         """The record of its attempts."""
-        shown = self.scope_name if self.scope is None else self.scope.shown
-        return Recorder(self.request, shown, self.adapter.clock, self.observed, is_told=self.rest is not None)
+        if self._history is None:
+            shown = self.scope_name if self.scope is None else self.scope.shown
+            told = self.rest is not None
+            self._history = Recorder(self.request, shown, self.adapter.clock, self.observed, is_told=told)
+        return self._history
 
     @property
     def deadline(self) -> float | None:
@@ -155,15 +161,15 @@ class Call:
         :raises RetryError: if the deadline has passed, or the body cannot be sent again; nothing is sent then.
         """
         self.is_sent = False
-        if not leaves_time(self.adapter.clock.now(), self.deadline, is_first=self.number == 0):
+        now = self.adapter.clock.now()
+        if not leaves_time(now, self.deadline, is_first=self.number == 0):
             raise RetryError(TOO_LATE, stop_reason=StopReason.DEADLINE)
         if self.number:
             self.facts.rewind()
         self.number += 1
-        self.started = self.adapter.clock.now()
+        self.started = now
         self.is_unsent = False
-        self.response = self.held = None
-        self.__dict__.pop("clock", None)
+        self.response = self.held = self._clock = None
         self.sent = self.facts.to_send
         if self.observed is not None:
             self.sent = self.observed.begin(self.number, self.sent)
@@ -359,13 +365,9 @@ class Call:
 
     def forget(self) -> None:
         """Refer to nothing that was got any more: an exception's traceback, or a body that is read on, leads here."""
-        self.response = None
         if self.held is not None:
             self.held.forget()
-        if self.last is not None:
-            self.held = self.last = self._noted = self.failed = None
-        self.__dict__.pop("clock", None)
-        self.__dict__.pop("history", None)
+        self.response = self.held = self.last = self._noted = self.failed = self._clock = self._history = None
 
     def close(self) -> None:
         """Close what was got and not handed over, after an interruption."""

@@ -6,6 +6,7 @@ are its own.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from urllib3 import PoolManager
@@ -15,19 +16,22 @@ MOST_ORIGINS = 256
 
 
 class PoolKeys:
-    """The keys that the pools of one adapter have, by the beginning of a URL."""
+    """The keys that the pools of one adapter have, by the beginning of a URL and what certificates are checked by."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[Any, dict[str, Any], Any]] = {}
+        self._known: dict[tuple[str, Any], tuple[Any, dict[str, Any], Any]] = {}
 
-    def pool(self, manager: Any, origin: str) -> Any:
-        """Return the pool that the manager has for an origin; None: it has none, or its key is not known."""
-        known = self._known.get(origin)
+    def pool(self, manager: Any, origin: str, checks: Any) -> Any:
+        """Return the pool that the manager has for an origin; None: it has none, or its key is not known.
+
+        :param checks: from :func:`checks_by`.
+        """
+        known = self._known.get((origin, checks))
         if known is None or known[0] is not manager or known[1] != manager.connection_pool_kw:
             return None
         return manager.pools.get(known[2])
 
-    def remember(self, manager: Any, origin: str, pool: Any) -> None:
+    def remember(self, manager: Any, origin: str, checks: Any, pool: Any) -> None:
         """Remember the key under which a manager of urllib3's own class keeps a pool."""
         if type(manager) is not PoolManager or "@" in origin:  # a password is not kept
             return
@@ -37,4 +41,14 @@ class PoolKeys:
         if keys:
             if len(self._known) >= MOST_ORIGINS:
                 self._known.clear()
-            self._known[origin] = manager, dict(manager.connection_pool_kw), keys[0]
+            self._known[origin, checks] = manager, dict(manager.connection_pool_kw), keys[0]
+
+
+def checks_by(verify: Any) -> Any:
+    """Return what certificates are checked by: True, False, or a path and whether that is a folder; None: by another.
+
+    It is what the argument adds to the key of a pool.
+    """
+    if isinstance(verify, str):
+        return verify, os.path.isdir(verify)
+    return verify if isinstance(verify, bool) else None

@@ -406,3 +406,11 @@ def test_a_patch_of_gevents_that_comes_too_late_is_named(monkeypatch) -> None:
     monkeypatch.setattr(threading, "local", type("local", (), {}))
     with pytest.warns(RetryConfigWarning, match="greenlets share the state of their attempts.* Patch first"):
         RetryAdapter()
+
+
+@pytest.mark.parametrize("path", ["", "/", "/a?b=1", "//a", "///a//b", "/a#b", "?a=http://b/"])
+@pytest.mark.parametrize("proxies", [None, {}, {"http": "http://proxy:3128"}])
+def test_the_target_of_a_request_is_that_of_requests(path: str, proxies: dict[str, str] | None) -> None:
+    """With a proxy and without, whatever a release of requests makes of two slashes."""
+    request = requests.Request("GET", f"http://api.example.com{path}").prepare()
+    assert RetryAdapter().request_url(request, proxies) == HTTPAdapter().request_url(request, proxies)
