@@ -90,7 +90,8 @@ FINEST = 1e-6
 class RateClocker:
     """Counts responses in intervals of a clock, and smooths the rates of the intervals that are over.
 
-    Intervals have numbers: whole numbers are compared exactly, where the moment at which one ends may be rounded.
+    Intervals have numbers: whole numbers are compared exactly, where the moment at which one ends may be rounded. The
+    first one begins with the whole second in which the clocker is made, as in botocore and smithy-rs.
 
     >>> clocker = RateClocker(now=0.0)
     >>> [clocker.record(now) for now in (0.1, 0.2, 0.3, 0.4, 0.49)]
@@ -110,7 +111,7 @@ class RateClocker:
         self.measured_rate: float = 0.0
         self.count: int = 0
         self._counted = 0
-        self._last_interval = self._interval_of(now)
+        self._last_interval = self._interval_of(math.floor(now))
 
     def record(self, now: float) -> float:
         """Count one response; return the smoothed rate, in responses per second."""

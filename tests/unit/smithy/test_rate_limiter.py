@@ -277,8 +277,18 @@ ROWS = adaptive_vectors()["rate_clocker"]
         (0.0, {"smoothing": 0.5}, [1.0], 0.5),
         (10.3, {}, [10.49], 0.0),
         (10.3, {}, [10.49, 10.5], 3.2),
+        (10.6, {}, [10.7], 1.6),
     ],
-    ids=["one", "five in an interval", "six at its end", "interval", "smoothing", "late", "the clock's interval"],
+    ids=[
+        "one",
+        "five in an interval",
+        "six at its end",
+        "interval",
+        "smoothing",
+        "late",
+        "the clock's interval",
+        "made late",
+    ],
 )
 def test_the_measured_rate(made, numbers, times, measured):
     """Nothing before an interval of the clock is over, then all of its responses, smoothed."""
