@@ -109,8 +109,13 @@ class Held:
         return None
 
     def read_on(self) -> bool:
-        """Read the long or late rest of a body whose response is final; return True if it broke off."""
-        self.error, self.is_unread = self._read(), False
+        """Read the long or late rest of a body whose response is final; return True if it broke off.
+
+        One that the caller streams is the caller's to read.
+        """
+        self.is_unread = False
+        if not self.is_streamed:
+            self.error = self._read()
         return self.error is not None
 
     def release(self, *, reusable: bool) -> bool:
