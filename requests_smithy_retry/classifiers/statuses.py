@@ -97,7 +97,7 @@ def _asks_to_wait(outcome: Outcome) -> bool:
 def _verdict_on_refusal(outcome: Outcome, otherwise: RetryAction) -> RetryAction:
     if _asks_to_wait(outcome):
         return THROTTLED
-    words = re.search(RATE_LIMIT_WORDS, outcome.body_prefix)
+    words = re.search(RATE_LIMIT_WORDS, outcome.read_prefix)
     if words is None:
         return otherwise
     return SECONDARY if words[0].lower() == SECONDARY_LIMIT else THROTTLED

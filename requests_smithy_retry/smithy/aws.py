@@ -67,7 +67,7 @@ class AwsErrorCodeClassifier:
         text = response.headers.get(AMZ_HEADER)
         milliseconds = longest_in(text, parse_integer) if isinstance(text, str) else None
         floor, source = (None, None) if milliseconds is None else (milliseconds / 1000, AMZ_HEADER)
-        code = error_code(response.headers, outcome.body_prefix)
+        code = error_code(response.headers, outcome.read_prefix)
         if code in THROTTLING_CODES:
             return RetryAction.retry_indicated(RetryReason(ErrorKind.THROTTLING, floor, source, not_applied=True))
         if code in TRANSIENT_CODES:

@@ -82,7 +82,7 @@ def test_a_redirect_that_is_streamed_late_has_the_time_that_was_left() -> None:
 
 
 def test_a_long_stream_that_cannot_wait_is_handed_over_unread() -> None:
-    """The last answer's body is its caller's to read, however long, also where the call might have waited without it."""
+    """The last answer's body is its caller's to read, also where the call might have waited without it."""
     long = Reply(503, body=b"x" * 200_000)
     with FaultServer(default=long) as server, session(quota="payoff", patience=60, clock=FakeClock()) as made:
         response = made.get(server.url, stream=True, timeout=60)
