@@ -15,6 +15,7 @@ from requests_smithy_retry import ErrorInBodyClassifier, RetryAction, RetryAdapt
 from requests_smithy_retry.core import held
 from requests_smithy_retry.testing import FakeClock
 from requests_smithy_retry.wire import response as wire
+from tests.behaviour.test_resume import TAG, Shelf
 from tests.behaviour.test_ways_of_reading import LEAVES, READS, ours, plain, seen
 from tests.faults import Behaviour, CutBody, Drip, FaultServer, Reply
 from tests.support import session_with
@@ -163,3 +164,18 @@ def test_a_classifier_of_the_programs_sees_it_once() -> None:
             assert response.raw.read(5) == BUSY[:5]
             assert outcomes.pop().body_prefix == left
             assert response.raw.read() == BUSY[5:]
+
+
+def test_the_rest_of_a_body_is_not_looked_at() -> None:
+    """A JSON body that broke off goes on in its reader's hands: a part of it shows no error, and no byte is lost."""
+    prefixes = []
+
+    @classifier(sees_successes=True)
+    def looks(outcome: Any) -> None:
+        prefixes.append(outcome.body_prefix)
+
+    shelf = Shelf(100, 3, 900, body=BUSY, headers={**JSON, "ETag": TAG})
+    kept = RetryAdapter(classifiers=[looks], clock=FakeClock(), quota=None)
+    with FaultServer(shelf) as server, session_with(kept) as made:
+        assert made.get(server.url, stream=True, timeout=60).content == BUSY
+    assert ([BUSY[:100]], {b""}) == (prefixes[:1], set(prefixes[1:]))
