@@ -102,7 +102,7 @@ class Held:
 
         It is looked at once, before the response is handed over or let go.
         """
-        if self.peeked is None and self.response is not None and not self.is_released:
+        if self.peeked is None and self.response is not None:
             with self._in_time():
                 self._take_in(peek_streamed(self.response))
         return b"" if self.peeked is None else self.peeked.prefix

@@ -11,7 +11,14 @@ from typing import Any
 
 import pytest
 
-from requests_smithy_retry import ErrorInBodyClassifier, RetryAction, RetryAdapter, classifier, retry_history
+from requests_smithy_retry import (
+    ErrorInBodyClassifier,
+    RetryAction,
+    RetryAdapter,
+    SystemClock,
+    classifier,
+    retry_history,
+)
 from requests_smithy_retry.core import held
 from requests_smithy_retry.testing import FakeClock
 from requests_smithy_retry.wire import response as wire
@@ -63,7 +70,8 @@ OTHERS: dict[str, Any] = {
 def adapter(found: Any = True, **options: Any) -> RetryAdapter:
     """An adapter whose classifier looks for an error, in a pool of one place."""
     item = ErrorInBodyClassifier(lambda body: found if body["busy"] else None, "busy")
-    return RetryAdapter(classifiers=[item], clock=FakeClock(), quota=None, pool_block=True, pool_maxsize=1, **options)
+    options = {"clock": FakeClock(), "quota": None, "pool_block": True, "pool_maxsize": 1, **options}
+    return RetryAdapter(classifiers=[item], **options)
 
 
 @pytest.mark.parametrize("kind", [*SHORT, *OTHERS])
@@ -119,10 +127,9 @@ class Gated(Behaviour):
 )
 def test_a_late_body_holds_nobody_up(options: Any, timeout: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """The look ends in time, fails no later read, and what came is read by who streams it."""
-    if not options and timeout > 1:
-        monkeypatch.setattr(wire, "PEEK_SECONDS", 0.3)
+    monkeypatch.setattr(wire, "PEEK_SECONDS", 30 if options or timeout < 1 else 0.3)
     late = Gated()
-    with FaultServer(late) as server, session_with(adapter()) as made:
+    with FaultServer(late) as server, session_with(adapter(**options)) as made:
         began = time.monotonic()
         response = made.get(server.url, stream=True, timeout=timeout)
         assert time.monotonic() - began < 20
@@ -131,12 +138,16 @@ def test_a_late_body_holds_nobody_up(options: Any, timeout: float, monkeypatch: 
         assert len(server.requests) == 1
 
 
-def test_a_drip_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All looks together take no longer than the second, however often a byte comes."""
-    monkeypatch.setattr(wire, "PEEK_SECONDS", 0.3)
-    with FaultServer(Drip("body", 0.05, replace(SIZED, body=BUSY[:40]))) as server, session_with(adapter()) as made:
+@pytest.mark.parametrize(
+    ("most", "delay", "options"), [(0.3, 0, {}), (30, 0.8, {"operation_timeout": 1.6})], ids=["second", "deadline"]
+)
+def test_a_drip_holds_nobody_up(most: float, delay: float, options: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All looks together end in time, however often a byte comes, also where the head has taken half of it."""
+    monkeypatch.setattr(wire, "PEEK_SECONDS", most)
+    drip = Drip("body", 0.05, replace(SIZED, body=BUSY[:40], delay=delay))
+    with FaultServer(drip) as server, session_with(adapter(clock=SystemClock(), **options)) as made:
         response = made.get(server.url, stream=True, timeout=60)
-        assert 1 < len(response.raw._original_response.fp.raw.held_ahead) < 40
+        assert len(response.raw._original_response.fp.raw.held_ahead) < 18
         assert response.content == BUSY[:40]
 
 
