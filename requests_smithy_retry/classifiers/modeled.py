@@ -85,7 +85,7 @@ class ErrorInBodyClassifier:
     """Finds errors in the JSON bodies of responses, those below 400 included.
 
     A body is parsed if its ``Content-Type`` is JSON, it is shorter than 64 KiB, and it contains one of the words. With
-    ``stream=True`` nothing is read.
+    ``stream=True`` its length must be announced, unless it is an error in chunks; its caller reads it all the same.
 
     >>> overloaded = ErrorInBodyClassifier(lambda body: body["error"] == "overloaded", "overloaded")
 

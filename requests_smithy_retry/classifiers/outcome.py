@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from numbers import Number
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
@@ -116,6 +116,7 @@ class Outcome:
     :param stream: True if the caller asked for an unread body.
     :param resend: the facts that decide whether the request may be sent again (contract 4); None without HTTP.
     :param peeked: the beginning of a body that was not read whole, because it is long or slow; see ``body_prefix``.
+    :param look: returns it for a body that the caller streams; None: nobody can look at that.
     :param started: when the attempt began, and ``ended`` when it was over, on the clock; ``wall`` is the latter in
         seconds since the epoch.
     :param allowed: seconds that a success was allowed; None: as long as it took.
@@ -144,6 +145,7 @@ class Outcome:
     final: tuple[StopReason, str] | None = None
     has_progressed: bool = False
     head: Mapping[str, str] | None = None
+    look: Callable[[], bytes] | None = field(default=None, compare=False)
     status: int | None = field(init=False, compare=False)
     """The response's status, or None without a response."""
     is_success: bool = field(init=False, compare=False)
@@ -162,10 +164,16 @@ class Outcome:
 
     @property
     def body_prefix(self) -> bytes:
-        """The first 64 KiB of the response's body, decoded; empty with ``stream`` and without a response.
+        """The first 64 KiB of the response's body, decoded; empty without a response.
 
-        ``response.content`` would read a long or slow body to its end, for as long as the server likes.
+        ``response.content`` would read a long or slow body to its end, for as long as the server likes. With
+        ``stream``, only short JSON is looked at (contract 3.4); its caller reads it all the same.
         """
+        return self.look() if self.stream and self.look is not None else self.read_prefix
+
+    @property
+    def read_prefix(self) -> bytes:
+        """The same, but empty with ``stream``: all that the default classifiers look at."""
         if self.stream or self.response is None:
             return b""
         if self.peeked is not None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 
 from ..checks import BadValue, status_codes
-from ..core.server_hints import read_hint
+from ..core.server_hints import AMZ_HEADER, read_hint
 from ..errors import RetryConfigError
 from .actions import NO_ACTION, ErrorKind, RetryAction, RetryIndicated, RetryReason
 from .outcome import Outcome
@@ -91,13 +91,13 @@ class HttpStatusCodeClassifier:
 
 def _asks_to_wait(outcome: Outcome) -> bool:
     hint = None if outcome.response is None else read_hint(outcome.response.headers, wall=0.0)
-    return hint is not None and hint.seconds > 0
+    return hint is not None and hint.seconds > 0 and hint.source != AMZ_HEADER
 
 
 def _verdict_on_refusal(outcome: Outcome, otherwise: RetryAction) -> RetryAction:
     if _asks_to_wait(outcome):
         return THROTTLED
-    words = re.search(RATE_LIMIT_WORDS, outcome.body_prefix)
+    words = re.search(RATE_LIMIT_WORDS, outcome.read_prefix)
     if words is None:
         return otherwise
     return SECONDARY if words[0].lower() == SECONDARY_LIMIT else THROTTLED

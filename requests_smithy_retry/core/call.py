@@ -234,6 +234,7 @@ class Call:
             final=None if error is None else self._final(error),
             has_progressed=bool(self.brought) and held.response is None,
             head=held.head,
+            look=held.look if self.stream and self.rest is None else None,
         )
         if not outcome.is_success:
             self.adapter.addresses.attempt_failed(outcome, peer, self.tried)

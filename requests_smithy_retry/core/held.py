@@ -15,7 +15,7 @@ from requests import PreparedRequest, Response
 from ..clock import after, earliest
 from ..interruptions import is_interruption
 from ..wire.decoding import verify_whole
-from ..wire.response import PEEK_SECONDS, UNREAD_BYTES, Arrived, Peeked, arrived, peek, reader_of
+from ..wire.response import PEEK_SECONDS, UNREAD_BYTES, Arrived, Peeked, arrived, peek, peek_streamed, reader_of
 from ..wire.state import this_thread, timeout_of
 from ..wire.upload import BodyChanged
 from .time_limits import TimeLimits, as_body_failure
@@ -49,7 +49,7 @@ class Held:
     """
 
     peeked: Peeked | None = None
-    """The beginning of a failed response's body, where it was looked at."""
+    """The beginning of a body that is not read, where it was looked at."""
     is_unread: bool = False
     """The end of a failed response's body is long, late or broken: it must be read if the response is the last."""
     is_released: bool = False
@@ -94,9 +94,21 @@ class Held:
         assert self.response is not None
         with self._in_time():
             waits_for_hooks = has_hooks(self.response.request) and this_thread.deadline is None
-            self.peeked = peeked = peek(self.response, seconds=HOOK_SECONDS if waits_for_hooks else PEEK_SECONDS)
-        self.is_unread = peeked is not None and not peeked.whole
-        return peeked is not None
+            self._take_in(peek(self.response, seconds=HOOK_SECONDS if waits_for_hooks else PEEK_SECONDS))
+        return self.peeked is not None
+
+    def look(self) -> bytes:
+        """Return the beginning of an unread body that is JSON and short, decoded, as far as it comes in time.
+
+        It is looked at once, before the response is handed over or let go.
+        """
+        if self.peeked is None and self.response is not None:
+            with self._in_time():
+                self._take_in(peek_streamed(self.response))
+        return b"" if self.peeked is None else self.peeked.prefix
+
+    def _take_in(self, peeked: Peeked | None) -> None:
+        self.peeked, self.is_unread = peeked, peeked is not None and not peeked.whole
 
     def _read(self) -> Exception | None:
         """Read the body to its end, and return the error in it, which is then the attempt's failure."""
@@ -109,8 +121,13 @@ class Held:
         return None
 
     def read_on(self) -> bool:
-        """Read the long or late rest of a body whose response is final; return True if it broke off."""
-        self.error, self.is_unread = self._read(), False
+        """Read the long or late rest of a body whose response is final; return True if it broke off.
+
+        One that the caller streams is the caller's to read.
+        """
+        self.is_unread = False
+        if not self.is_streamed:
+            self.error = self._read()
         return self.error is not None
 
     def release(self, *, reusable: bool) -> bool:

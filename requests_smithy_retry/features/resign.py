@@ -396,7 +396,7 @@ class RepeatedSignature:
 
     def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
         is_it = outcome.response is self.response and isinstance(previous, NoActionIndicated)
-        if is_it and (outcome.status == 401 or BLAMED.search(outcome.body_prefix)):
+        if is_it and (outcome.status == 401 or BLAMED.search(outcome.read_prefix)):
             return RetryForbidden(REFUSED, StopReason.NOT_RETRYABLE)
         return NO_ACTION
 

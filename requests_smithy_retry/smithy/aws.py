@@ -67,10 +67,11 @@ class AwsErrorCodeClassifier:
         text = response.headers.get(AMZ_HEADER)
         milliseconds = longest_in(text, parse_integer) if isinstance(text, str) else None
         floor, source = (None, None) if milliseconds is None else (milliseconds / 1000, AMZ_HEADER)
-        code = error_code(response.headers, outcome.body_prefix)
+        code = error_code(response.headers, outcome.read_prefix)
         if code in THROTTLING_CODES:
             return RetryAction.retry_indicated(RetryReason(ErrorKind.THROTTLING, floor, source, not_applied=True))
-        if code in TRANSIENT_CODES:
+        said = previous.reason.kind if isinstance(previous, RetryIndicated) else None
+        if code in TRANSIENT_CODES and said is not ErrorKind.THROTTLING:  # a 429 stays what it is, as in botocore
             return RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, floor, source))
         if floor is not None and isinstance(previous, RetryIndicated):
             return RetryIndicated(replace(previous.reason, retry_after=floor, retry_after_source=source))

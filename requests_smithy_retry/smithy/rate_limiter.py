@@ -90,7 +90,8 @@ FINEST = 1e-6
 class RateClocker:
     """Counts responses in intervals of a clock, and smooths the rates of the intervals that are over.
 
-    Intervals have numbers: whole numbers are compared exactly, where the moment at which one ends may be rounded.
+    Intervals have numbers: whole numbers are compared exactly, where the moment at which one ends may be rounded. The
+    first one begins with the whole second in which the clocker is made, as in botocore and smithy-rs.
 
     >>> clocker = RateClocker(now=0.0)
     >>> [clocker.record(now) for now in (0.1, 0.2, 0.3, 0.4, 0.49)]
@@ -110,7 +111,7 @@ class RateClocker:
         self.measured_rate: float = 0.0
         self.count: int = 0
         self._counted = 0
-        self._last_interval = self._interval_of(now)
+        self._last_interval = self._interval_of(math.floor(now))
 
     def record(self, now: float) -> float:
         """Count one response; return the smoothed rate, in responses per second."""
@@ -159,30 +160,33 @@ class PermitWait:
 
     :param seconds: until there will be one, if the rate stays the same and no other thread takes it.
     :param limiter: that wakes who rests when its rate changes; None: nobody does.
+    :param changes: how often its rate had changed at the question.
     """
 
     seconds: float
     limiter: ClientRateLimiter | None = field(default=None, repr=False, compare=False)
+    changes: int = field(default=0, repr=False, compare=False)
 
     def rest(self, clock: Clock) -> None:
-        """Wait for ``seconds``, or until the rate changes; interruptible. For the sender."""
+        """Wait for ``seconds``, or until the rate has changed since the question; interruptible. For the sender."""
         if self.limiter is None:
             clock.sleep(self.seconds)
         else:
-            wait_in(Resting(self.limiter, self.seconds), clock)
+            wait_in(Resting(self.limiter, self.seconds, self.changes), clock)
 
 
 class Resting:
     """A place among those that wait for a permit, who are woken when the rate changes."""
 
-    def __init__(self, limiter: ClientRateLimiter, seconds: float) -> None:
+    def __init__(self, limiter: ClientRateLimiter, seconds: float, changes: int) -> None:
         self.changed: threading.Condition = threading.Condition(limiter._lock)
         self._limiter = limiter
         self._seconds = seconds
+        self._changes = changes
 
     def look(self, now: float) -> Wait | None:
-        """Rest at the first look; after it, it is time to ask again."""
-        if self in self._limiter._waiting:
+        """Rest at the first look; after it, and once the rate has changed, it is time to ask again."""
+        if self in self._limiter._waiting or self._changes != self._limiter._changes:
             self.leave(now)
             return None
         self._limiter._waiting[self] = None
@@ -226,7 +230,7 @@ class ClientRateLimiter(FreshCopies):
     _past: ClassVar[frozenset[str]] = frozenset(
         {
             *("_refilled_at", "_last_throttle", "enabled", "_fill_rate", "_capacity", "_max_capacity"),
-            *("_last_max_rate", "_clocker", "_lock", "_waiting"),
+            *("_last_max_rate", "_clocker", "_lock", "_waiting", "_changes"),
         }
     )
 
@@ -236,6 +240,7 @@ class ClientRateLimiter(FreshCopies):
         self._begin()
 
     def _begin(self) -> None:
+        self._changes = 0
         self._reset()
         self.renew_lock()
         renew_lock_after_fork(self)
@@ -260,7 +265,7 @@ class ClientRateLimiter(FreshCopies):
             return None
         with self._lock:
             seconds = self._take(self.clock.now())
-            return None if seconds is None else PermitWait(seconds, self)
+            return None if seconds is None else PermitWait(seconds, self, self._changes)
 
     def _take(self, now: float) -> float | None:
         """Take one permit, or return the seconds until there is one. Called with the lock."""
@@ -323,6 +328,7 @@ class ClientRateLimiter(FreshCopies):
             self._wake_all()
 
     def _wake_all(self) -> None:
+        self._changes += 1
         for place in tuple(self._waiting):
             place.changed.notify()
 

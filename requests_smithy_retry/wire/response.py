@@ -432,6 +432,22 @@ def peek(response: Response, most: int = PEEK_BYTES, seconds: float | None = PEE
     return Peeked(complete and sound, prefix[:PEEK_BYTES])
 
 
+def peek_streamed(response: Response) -> Peeked | None:
+    """Peek at a body that its caller streams, if it is JSON, and short by its length or an error in chunks; else None.
+
+    The wait is shorter than the socket's timeout, which stays the caller's: it is no failure of a later read.
+    """
+    raw: Any = response.raw
+    reader = reader_of(raw)
+    if reader is None or "json" not in str(response.headers.get("content-type", "")).lower():
+        return None
+    length = raw._original_response.length
+    is_short = response.status_code >= 400 and raw.chunked if length is None else length <= PEEK_BYTES
+    usual = timeout_of(reader._sock)  # type: ignore[attr-defined]
+    seconds = PEEK_SECONDS if usual is None else min(PEEK_SECONDS, 0.9 * usual)
+    return peek(response, seconds=seconds) if is_short else None
+
+
 def _fetch(reader: Reader, before: bytes, framing: Sized | Chunks, most: int, seconds: float | None) -> None:
     """Fetch ahead until the body is complete, enough of it is there, or the time is up."""
     until: Deadline | None = None

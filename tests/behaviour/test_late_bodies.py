@@ -9,6 +9,7 @@ import requests
 import requests.exceptions
 from requests.auth import HTTPDigestAuth
 
+from requests_smithy_retry import retry_history
 from requests_smithy_retry.testing import FakeClock
 from tests.faults import Drip, FaultServer, Reply
 from tests.unit.wire.support import SocksProxy, session
@@ -78,3 +79,13 @@ def test_a_redirect_that_is_streamed_late_has_the_time_that_was_left() -> None:
         response = made.get(server.url, stream=True, allow_redirects=False)
         clock.sleep(60)
         assert response.content == b"x" * 9
+
+
+def test_a_long_stream_that_cannot_wait_is_handed_over_unread() -> None:
+    """The last answer's body is its caller's to read, also where the call might have waited without it."""
+    long = Reply(503, body=b"x" * 200_000)
+    with FaultServer(default=long) as server, session(quota="payoff", patience=60, clock=FakeClock()) as made:
+        response = made.get(server.url, stream=True, timeout=60)
+        assert "too long to be let go" in retry_history(response).why
+        assert response._content is False
+        assert long.body == response.content

@@ -33,7 +33,7 @@ from requests.adapters import HTTPAdapter
 from requests.auth import HTTPDigestAuth
 from urllib3 import Retry
 
-from requests_smithy_retry import RetryAdapter, RetryListener, SimpleRetryStrategy
+from requests_smithy_retry import ErrorInBodyClassifier, RetryAdapter, RetryListener, SimpleRetryStrategy
 from requests_smithy_retry.testing import skipped_waits
 
 from .programs import Program
@@ -50,9 +50,15 @@ class Listener(RetryListener):
         """Do nothing."""
 
 
+def no_error(body: Any) -> None:
+    """Find no error in a body."""
+
+
 MODULES = (codecs, copy, csv, gzip, hashlib, io, itertools, json, pickle, requests, shutil, sys, tarfile, zipfile)
 NAMES = {
     **{module.__name__: module for module in MODULES},
+    "no_error": no_error,
+    "ErrorInBodyClassifier": ErrorInBodyClassifier,
     "HTTPAdapter": HTTPAdapter,
     "HTTPDigestAuth": HTTPDigestAuth,
     "Listener": Listener,

@@ -30,6 +30,7 @@ ALIKE = [PLAINLY] * 4 + [
     "RetryAdapter(strategy=SimpleRetryStrategy())",
     "RetryAdapter(telemetry=['log'])",
     "RetryAdapter(enabled=False)",
+    "RetryAdapter(classifiers=[ErrorInBodyClassifier(no_error, 'e')])",
 ]
 """Configurations between which a program that meets no fault sees no difference."""
 

@@ -168,6 +168,15 @@ def test_the_servers_wait_refines_a_verdict_and_makes_none(hint: str | None, flo
     assert ask(failed(503, **headers), NOTHING) == NOTHING
 
 
+def test_a_429_with_a_transient_code_is_throttling() -> None:
+    """The status says so, as in botocore; the server's wait counts."""
+    busy = Reply(429, {"x-amzn-errortype": "RequestTimeout", "x-amz-retry-after": "1500"})
+    adapter = scripted(busy, 200)
+    first = retry_history(send(adapter)).attempts[0]
+    assert (first.quota_before, first.quota_after) == (500, 495)
+    assert adapter.clock.sleeps == [1.5]
+
+
 def test_an_unread_body_is_left_unread() -> None:
     """With ``stream=True`` only the header counts, and the caller reads the whole body."""
     body = b'{"__type":"SlowDown"}'

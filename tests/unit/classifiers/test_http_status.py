@@ -65,6 +65,7 @@ RATE_LIMITED = RetryReason(ErrorKind.THROTTLING, 60.0, "secondary rate limit")
         ({}, b"", NOTHING),
         ({}, b'{"message": "Bad credentials"}', NOTHING),
         ({"Retry-After": "soon"}, b"", NOTHING),
+        ({"x-amz-retry-after": "1500"}, b"", NOTHING),
         ({"retry-after": "0", "X-RateLimit-Remaining": "9"}, b'{"message": "You may not see this issue"}', NOTHING),
         ({"X-RateLimit-Remaining": "12", "X-RateLimit-Reset": "9"}, b"", NOTHING),
         ({"Retry-After": "60"}, b"", RetryAction.throttling_error()),
@@ -79,7 +80,8 @@ RATE_LIMITED = RetryReason(ErrorKind.THROTTLING, 60.0, "secondary rate limit")
 def test_a_403_that_says_that_it_is_a_rate_limit_is_throttling(headers, body: bytes, expected):
     """A 403 is throttling with a hint, with a limit that is used up, or by its body's words; any other 403 is not.
 
-    Jira's Data Center, Confluence and Bitbucket send ``retry-after: 0`` with each answer that is within the limit.
+    ``x-amz-retry-after`` says how long, not whether, as in botocore. Jira's Data Center, Confluence and Bitbucket send
+    ``retry-after: 0`` with each answer that is within the limit.
     """
     outcome = outcome_of(403, body, headers)
     assert expected == classify(default_classifiers(), outcome).action
@@ -89,7 +91,12 @@ def test_a_403_that_says_that_it_is_a_rate_limit_is_throttling(headers, body: by
 
 
 @pytest.mark.parametrize(
-    ("hint", "sent"), [({}, 1), ({"Retry-After": "x"}, 1), ({"Retry-After": "0"}, 1), ({"Retry-After": "2"}, 2)]
+    ("hint", "sent"),
+    [
+        ({}, 1),
+        *(({"Retry-After": value}, sent) for value, sent in (("x", 1), ("0", 1), ("2", 2))),
+        ({"x-amz-retry-after": "2"}, 1),
+    ],
 )
 def test_a_413_is_retried_where_it_says_when(hint, sent):
     """A hint means that the condition is temporary (RFC 9110, 15.5.14); a POST stays guarded."""

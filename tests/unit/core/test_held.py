@@ -29,11 +29,13 @@ def idle(response: requests.Response) -> int:
 
 
 def test_a_recorded_stream_outlives_its_connection() -> None:
-    """A recorded response has no connection that its stream could end with."""
+    """A recorded response has no connection that its stream could end with, nor a socket to look at."""
     response = requests.Response()
     response.status_code, response.request = 503, prepare()
     response.raw = urllib3.HTTPResponse(io.BytesIO(b"why"), preload_content=False)
-    assert Held(response, None, is_streamed=True, limits=None).release(reusable=False)
+    recorded = Held(response, None, is_streamed=True, limits=None)
+    assert recorded.look() == b""
+    assert recorded.release(reusable=False)
 
 
 def test_a_pool_of_gevent_has_no_lock_to_take() -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import copy
 import pickle
 import sys
-import threading
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from requests_smithy_retry import SystemClock
 from requests_smithy_retry.clock import Clock
 from requests_smithy_retry.quotas import ClientRateLimiter, RateLimiterSettings
 from requests_smithy_retry.smithy.rate_limiter import (
@@ -167,23 +165,36 @@ def test_rate_capacity_and_waits_stay_in_their_ranges(numbers, steps):
 
 def test_a_changed_rate_wakes_all_who_wait():
     """Four threads that would wait for a minute look again at once, and find permits."""
-    limiter = ClientRateLimiter(RateLimiterSettings(min_fill_rate=1 / 60, min_capacity=4))
+    director, said = Director(), []
+    limiter = ClientRateLimiter(RateLimiterSettings(min_fill_rate=1 / 60, min_capacity=4), clock=director)
     limiter.record_response(throttled=True)
-    assert limiter.try_acquire().seconds > 30
-    done: list[float] = []
-    threads = [threading.Thread(target=lambda: done.append(permitted(limiter, SystemClock()))) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    while len(limiter._waiting) < 4:
-        pass
+    for _ in range(4):
+        director.start(lambda: said.append(permitted(limiter, director)))
+    director.run_until(0.25)
     assert limiter.is_waited_on
     limiter._last_throttle -= 120
     limiter._refilled_at -= 240  # as if four permits had come
     limiter.record_response(throttled=False)
-    for thread in threads:
-        thread.join(60)
-    assert len(done) == 4
-    assert not limiter._waiting
+    director.settle()
+    assert [0.25] * 4 == said
+    assert not limiter.is_waited_on
+
+
+@pytest.mark.parametrize(
+    "change",
+    [ClientRateLimiter.record_success, lambda limiter: limiter.record_response(True), lambda own: own.forget(0)],
+    ids=["success", "throttled", "forgotten"],
+)
+def test_a_rate_that_changes_before_a_rest_is_heeded(clock, change):
+    """Who has asked by the old rate does not rest by it, but asks again."""
+    limiter = throttled_at(10, clock)
+    while (wait := limiter.try_acquire()) is None:
+        pass
+    before = clock.now()
+    change(limiter)
+    wait.rest(clock)
+    assert before == clock.now()
+    assert not limiter.is_waited_on
 
 
 def test_who_waits_for_a_permit_goes_when_everything_is_forgotten():
@@ -266,8 +277,18 @@ ROWS = adaptive_vectors()["rate_clocker"]
         (0.0, {"smoothing": 0.5}, [1.0], 0.5),
         (10.3, {}, [10.49], 0.0),
         (10.3, {}, [10.49, 10.5], 3.2),
+        (10.6, {}, [10.7], 1.6),
     ],
-    ids=["one", "five in an interval", "six at its end", "interval", "smoothing", "late", "the clock's interval"],
+    ids=[
+        "one",
+        "five in an interval",
+        "six at its end",
+        "interval",
+        "smoothing",
+        "late",
+        "the clock's interval",
+        "made late",
+    ],
 )
 def test_the_measured_rate(made, numbers, times, measured):
     """Nothing before an interval of the clock is over, then all of its responses, smoothed."""
