@@ -55,6 +55,8 @@ SHARED = "shared"
 """The word for a strategy that has the retry budgets of the process."""
 BUDGET_OPTIONS = frozenset({"mode", "quota", "retry_spec", "aws_config"})
 """The options that make the retry budgets of a strategy: they are not changed for one adapter."""
+SHARED_OPTIONS = OPTIONS.keys() - BUDGET_OPTIONS | {"mode"}
+"""Those that the environment sets beside ``strategy="shared"``."""
 POOL_DEFAULTS: dict[str, int] = {"pool_connections": 10, "pool_maxsize": 10, "pool_block": False}
 BUILD_KEY: Any = getattr(HTTPAdapter, "build_connection_pool_key_attributes", None)
 """Makes the key of a pool, since requests 2.32."""
@@ -163,7 +165,8 @@ class RetryAdapter(MaxRetries):
         base = base.replace(**options)
         base = base if defaults is None else base.above(defaults)
         # A given strategy has its own config; the environment only sets the adapter's own options.
-        self.retry_config = resolve(base, names=OPTIONS if own is None else ADAPTER_OPTIONS)
+        ours = OPTIONS if strategy is None else ADAPTER_OPTIONS if own is not None else SHARED_OPTIONS
+        self.retry_config = resolve(base, names=ours)
         if strategy == SHARED:
             own = shared_strategy(self.retry_config, self.clock)
         elif own is None:
