@@ -472,6 +472,7 @@ def mount(
     session: S,
     *,
     at: str | None = None,
+    pool_maxsize: int = 10,
     config: RetryConfig | None = None,
     strategy: RetryStrategy | Literal["shared"] | None = None,
     defaults: RetryConfig | None = None,
@@ -482,6 +483,7 @@ def mount(
     >>> session = mount(requests.Session(), max_attempts=5)
 
     :param at: the URL to mount at, in place of ``http://`` and ``https://``.
+    :param pool_maxsize: as in ``HTTPAdapter``: the connections that are kept to each host.
     :param config: a :class:`RetryConfig`, in place of options.
     :param strategy: any retry strategy, in place of ``mode``; or ``"shared"``: all adapters of the process that have it
         share their retry budgets, so that a new session for each call keeps one.
@@ -490,7 +492,7 @@ def mount(
     :param options: any option of :class:`RetryConfig`.
     :raises RetryConfigError: for a bad option.
     """
-    adapter = RetryAdapter(config=config, strategy=strategy, defaults=defaults, **options)
+    adapter = RetryAdapter(pool_maxsize=pool_maxsize, config=config, strategy=strategy, defaults=defaults, **options)
     for prefix in ("http://", "https://") if at is None else (at,):
         session.mount(prefix, adapter)
     return session
