@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -226,9 +227,20 @@ def web_service() -> str:
 
 
 def fan_out() -> str:
-    """Tabulate what comes of threads that send one request each over a restart."""
+    """State what comes of threads that send one request each over a restart: the worst of all sizes and lengths."""
     head, *rows = result("outages-fan-out")["fan-out"]
-    return table(tuple(head), [tuple(row) for row in rows])
+    said = []
+    for name, *cells in list(zip(head, *rows, strict=True))[1:3]:
+        success, medians, sent = (
+            [float(number) for text in texts for number in re.findall(r"[\d.]+", text)]
+            for texts in zip(*(text.split("; ") for text in cells), strict=True)
+        )
+        said.append(
+            f"with {name}, {min(success):.0f} % of the calls succeed, half of them within {max(medians):.1f} s after "
+            f"the service is back, and each sends at most {max(sent):.1f} requests"
+        )
+    sizes = f"{rows[0][0]} to {rows[-1][0]} threads that send one request each"
+    return f"In a restart of 1 to 4.8 s, {sizes}: {'; '.join(said)}."
 
 
 def _waiting(name: str, every: int) -> Callable[[], str]:
