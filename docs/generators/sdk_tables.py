@@ -43,10 +43,10 @@ def totals() -> str:
     ratios = [row["cpu"][way] for row in found for way in WAYS if way != "plain"]
     return (
         f"Of {len(rows)} clients, `run` sends every request of {reached[0]}, and with `--mounted=all` of {reached[1]}; "
-        f"a line does it for the others. {len(found)} were measured with answers as their vendors document them: each "
-        f"of {requests} requests meets eleven faults, and of {sum(ended['plain'].values()):,} such calls "
-        f"{ended['plain']['right']:,} come to the right end without this library, {right}. Without trouble they take "
-        f"{median(ratios):.2f} times the CPU time, in the median; {max(ratios):.2f} at most."
+        f"a line does it for the others. Eleven faults for each of {requests} documented requests of {len(found)} "
+        f"clients: {ended['plain']['right']:,} of {sum(ended['plain'].values()):,} calls come to the right end without "
+        f"this library, {right}. Calls without a fault take {median(ratios):.2f} times the CPU time, in the median; "
+        f"{max(ratios):.2f} at most."
     )
 
 
