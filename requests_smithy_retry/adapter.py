@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from requests import PreparedRequest, Response, Session
@@ -164,9 +165,7 @@ class RetryAdapter(MaxRetries):
         base, self._shown = self._with_max_retries(base, max_retries, own, options)
         base = base.replace(**options)
         base = base if defaults is None else base.above(defaults)
-        # A given strategy has its own config; the environment only sets the adapter's own options.
-        ours = OPTIONS if strategy is None else ADAPTER_OPTIONS if own is not None else SHARED_OPTIONS
-        self.retry_config = resolve(base, names=ours)
+        self.retry_config = resolve(base, names=_options_of_environment(strategy))
         if strategy == SHARED:
             own = shared_strategy(self.retry_config, self.clock)
         elif own is None:
@@ -399,6 +398,13 @@ class RetryAdapter(MaxRetries):
         other = memo[id(self)] = type(self).__new__(type(self))
         other.__setstate__(copy.deepcopy(self.__getstate__(), memo))
         return other
+
+
+def _options_of_environment(strategy: object) -> Collection[str]:
+    """Return the options that the environment sets: of a given strategy, which has its own config, the adapter's."""
+    if strategy is None:
+        return OPTIONS
+    return SHARED_OPTIONS if isinstance(strategy, str) else ADAPTER_OPTIONS
 
 
 def shared_strategy(config: RetryConfig, clock: Clock) -> StandardRetryStrategy:
