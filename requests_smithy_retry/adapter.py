@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from requests import PreparedRequest, Response, Session
@@ -55,6 +56,8 @@ SHARED = "shared"
 """The word for a strategy that has the retry budgets of the process."""
 BUDGET_OPTIONS = frozenset({"mode", "quota", "retry_spec", "aws_config"})
 """The options that make the retry budgets of a strategy: they are not changed for one adapter."""
+SHARED_OPTIONS = OPTIONS.keys() - BUDGET_OPTIONS | {"mode"}
+"""Those that the environment sets beside ``strategy="shared"``."""
 POOL_DEFAULTS: dict[str, int] = {"pool_connections": 10, "pool_maxsize": 10, "pool_block": False}
 BUILD_KEY: Any = getattr(HTTPAdapter, "build_connection_pool_key_attributes", None)
 """Makes the key of a pool, since requests 2.32."""
@@ -163,8 +166,7 @@ class RetryAdapter(MaxRetries):
         base, self._shown = self._with_max_retries(base, max_retries, own, options)
         base = base.replace(**options)
         base = base if defaults is None else base.above(defaults)
-        # A given strategy has its own config; the environment only sets the adapter's own options.
-        self.retry_config = resolve(base, names=OPTIONS if own is None else ADAPTER_OPTIONS)
+        self.retry_config = resolve(base, names=_options_of_environment(strategy))
         if strategy == SHARED:
             own = shared_strategy(self.retry_config, self.clock)
         elif own is None:
@@ -410,6 +412,13 @@ class RetryAdapter(MaxRetries):
         return other
 
 
+def _options_of_environment(strategy: object) -> Collection[str]:
+    """Return the options that the environment sets: of a given strategy, which has its own config, the adapter's."""
+    if strategy is None:
+        return OPTIONS
+    return SHARED_OPTIONS if isinstance(strategy, str) else ADAPTER_OPTIONS
+
+
 def shared_strategy(config: RetryConfig, clock: Clock) -> StandardRetryStrategy:
     """Return a strategy that has the retry budgets of the process, under a config.
 
@@ -481,6 +490,7 @@ def mount(
     session: S,
     *,
     at: str | None = None,
+    pool_maxsize: int = 10,
     config: RetryConfig | None = None,
     strategy: RetryStrategy | Literal["shared"] | None = None,
     defaults: RetryConfig | None = None,
@@ -491,6 +501,7 @@ def mount(
     >>> session = mount(requests.Session(), max_attempts=5)
 
     :param at: the URL to mount at, in place of ``http://`` and ``https://``.
+    :param pool_maxsize: as in ``HTTPAdapter``: the connections that are kept to each host.
     :param config: a :class:`RetryConfig`, in place of options.
     :param strategy: any retry strategy, in place of ``mode``; or ``"shared"``: all adapters of the process that have it
         share their retry budgets, so that a new session for each call keeps one.
@@ -499,7 +510,7 @@ def mount(
     :param options: any option of :class:`RetryConfig`.
     :raises RetryConfigError: for a bad option.
     """
-    adapter = RetryAdapter(config=config, strategy=strategy, defaults=defaults, **options)
+    adapter = RetryAdapter(pool_maxsize=pool_maxsize, config=config, strategy=strategy, defaults=defaults, **options)
     for prefix in ("http://", "https://") if at is None else (at,):
         session.mount(prefix, adapter)
     return session

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -77,16 +78,18 @@ def overhead_sentence() -> str:
 
 
 def outage_caption() -> str:
-    """The picture's figures in a sentence, for the README."""
+    """The picture's figures in two sentences, for the README."""
     found = result("picture")
-    rows = ("urllib3 Retry", "tenacity", "stamina", "AWS 2.1", "default", "no retry")
-    said = []
-    for name in rows:
-        figures = found["lines"][name]["figures"]
-        said.append(f"{named(name)} {figures['amplification']:.2f} and {figures['success after']:.0f} %")
-    after = found["setting"]["after"]
-    head = f"Requests per operation while the service was down, and success in the {after:g} s after it"
-    return f"{head}: {'; '.join(said)}."
+    figures = {name: line["figures"] for name, line in found["lines"].items()}
+    cost = {name: f"{named(name)} {each['amplification']:.2f}" for name, each in figures.items()}
+    good = {name: f"{named(name)} {each['success after']:.0f} %" for name, each in figures.items()}
+    others = ("urllib3 Retry", "tenacity", "stamina", "AWS 2.1", "no retry")
+    return (
+        f"While the service is down, an operation sends {figures['default']['amplification']:.2f} requests with "
+        f"{named('default')} ({', '.join(cost[name] for name in others)}). In the {found['setting']['after']:g} s "
+        f"after it, {figures['default']['success after']:.0f} % of the operations succeed "
+        f"({', '.join(good[name] for name in others)})."
+    )
 
 
 def outage_success() -> str:
@@ -226,9 +229,18 @@ def web_service() -> str:
 
 
 def fan_out() -> str:
-    """Tabulate what comes of threads that send one request each over a restart."""
+    """State what comes of threads that send one request each over a restart: the worst of all sizes and lengths."""
     head, *rows = result("outages-fan-out")["fan-out"]
-    return table(tuple(head), [tuple(row) for row in rows])
+    said = []
+    for name, *cells in list(zip(head, *rows, strict=True))[1:3]:
+        success, medians, sent = (
+            [float(number) for text in texts for number in re.findall(r"[\d.]+", text)]
+            for texts in zip(*(text.split("; ") for text in cells), strict=True)
+        )
+        found = f"{min(success):.0f} % succeed, half of them within {max(medians):.1f} s after the service is back"
+        said.append(f"With {name}, {found}, and each sends at most {max(sent):.1f} requests.")
+    sizes = f"{rows[0][0]} to {rows[-1][0]} threads"
+    return f"{sizes} make one call each during a restart of 1 to 4.8 s. {' '.join(said)}"
 
 
 def _waiting(name: str, every: int) -> Callable[[], str]:

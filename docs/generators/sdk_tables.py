@@ -24,29 +24,28 @@ def _code(line: str) -> str:
 
 
 def clients() -> str:
-    """Tabulate the clients by name: what ``run`` needs, the line for one alone, and the calls that were measured."""
+    """Tabulate the clients by name: what ``run`` needs, and the line for one alone."""
     measured, rows = result("vendors"), []
     for name, row in sorted(result("sdks").items(), key=lambda item: item[0].lower()):
-        found = measured.get(name, {"version": row["version"], "calls": ""})
+        found = measured.get(name, row)
         needs = "" if _is_reached(row, RUN) else "`all`" if _is_reached(row, ALL) else "the line"
-        rows.append((f"{cell(name)}=={found['version']}", needs, _code(row["line"]), str(found["calls"])))
-    return table(("client", "`--mounted`", "the line", "calls"), rows)
+        rows.append((f"{cell(name)}=={found['version']}", needs, _code(row["line"])))
+    return table(("client", "`--mounted`", "the line"), rows)
 
 
 def totals() -> str:
     """Sum up what ``run`` reaches, and what became of the calls that met a fault."""
     rows, found = result("sdks").values(), result("vendors").values()
     reached = [sum(_is_reached(row, way) for row in rows) for way in (RUN, ALL)]
-    calls, memory, requests = (sum(row[name] for row in found) for name in ("calls", "from memory", "requests"))
+    requests = sum(row["requests"] for row in found)
     ended = {way: sum((Counter(row["verdicts"][way]) for row in found), Counter[str]()) for way in WAYS}
     right = " and ".join(f"{ended[way]['right']:,} {said}" for way, said in WAYS.items() if way != "plain")
     ratios = [row["cpu"][way] for row in found for way in WAYS if way != "plain"]
     return (
         f"Of {len(rows)} clients, `run` sends every request of {reached[0]}, and with `--mounted=all` of {reached[1]}; "
-        f"a line does it for the others. {len(found)} were measured with answers as their vendors document them: "
-        f"{calls} calls, {memory} of them from memory. Each of their {requests} requests meets eleven faults, and of "
-        f"{sum(ended['plain'].values()):,} such calls {ended['plain']['right']:,} come to the right end without this "
-        f"library, {right}. Without trouble they take {median(ratios):.2f} times the CPU time, in the median; "
+        f"a line does it for the others. Eleven faults for each of {requests} documented requests of {len(found)} "
+        f"clients: {ended['plain']['right']:,} of {sum(ended['plain'].values()):,} calls come to the right end without "
+        f"this library, {right}. Calls without a fault take {median(ratios):.2f} times the CPU time, in the median; "
         f"{max(ratios):.2f} at most."
     )
 

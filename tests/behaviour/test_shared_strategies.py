@@ -11,6 +11,7 @@ import requests
 from requests_smithy_retry import (
     RetryConfig,
     RetryConfigError,
+    RetryConfigWarning,
     StandardRetryStrategy,
     classifier,
     mount,
@@ -85,6 +86,18 @@ def test_the_shared_one_goes_by_the_options_of_each_adapter() -> None:
             mount(requests.Session(), strategy="shared", **budget)
     with pytest.raises(RetryConfigError, match="'shared', or an object"):
         mount(requests.Session(), strategy="standard")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("name", "value"), [("QUOTA", "100"), ("RETRY_SPEC", "2.0"), ("AWS_CONFIG", "true")])
+def test_a_variable_about_budgets_does_not_count_beside_the_shared_one(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The code wins, and a warning says so: an SDK works in every environment. Other variables count."""
+    monkeypatch.setenv(f"SMITHY_RETRY_{name}", value)
+    monkeypatch.setenv("SMITHY_RETRY_PATIENCE", "7")
+    with pytest.warns(RetryConfigWarning, match="belongs to the strategy"):
+        config = mount(requests.Session(), strategy="shared").get_adapter("https://a.example").retry_config  # type: ignore[attr-defined]
+    assert (7, "payoff") == (config.patience, config.effective_quota)
 
 
 def test_modes_have_budgets_of_their_own(caplog: pytest.LogCaptureFixture) -> None:

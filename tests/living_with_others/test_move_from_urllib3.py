@@ -13,7 +13,8 @@ from requests.adapters import HTTPAdapter
 from urllib3.exceptions import NewConnectionError
 from urllib3.util.retry import Retry
 
-from requests_smithy_retry import RetryAdapter, RetryConfigError
+from requests_smithy_retry import ErrorKind, RetryAction, RetryAdapter, RetryConfigError, classifier
+from requests_smithy_retry.classifiers import RetryIndicated
 from requests_smithy_retry.testing import FakeClock
 from requests_smithy_retry.testing import ScriptedReply as Scripted
 from tests.faults import FaultServer, Reply, refusing_port
@@ -112,18 +113,29 @@ class TestOverriddenMethods:
         assert f"`{name}`" in PAGE or name in ("_sleep_backoff",)
 
     def test_the_pages_own_code(self):
-        """Squares as waits, and a long hint that is shortened."""
+        """It runs, and the waits are squares."""
         space: dict[str, Any] = {"requests": requests}
         for block in re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE):
             exec(block, space)
         waits = eval(re.search(r"`backoff=(lambda [^`]*)`", PAGE)[1])  # type: ignore[index]
         assert [1, 4, 9, 60] == [waits(attempt, None) for attempt in (1, 2, 3, 50)]
+
+    def test_a_long_hint_is_shortened(self):
+        """By a classifier that reads it, with hints switched off."""
+
+        @classifier
+        def at_most_20_seconds(outcome, previous):
+            hint = "" if outcome.response is None else outcome.response.headers.get("Retry-After", "")
+            if hint.isdigit() and isinstance(previous, RetryIndicated):
+                return RetryAction.retryable_error_with_explicit_delay(ErrorKind.TRANSIENT, min(int(hint), 20))
+            return None
+
         adapter = scripted(
             Scripted(503, {"Retry-After": "600"}),
             Scripted(503, {"Retry-After": "7"}),
             200,
-            max_retries=space["retry"],
-            classifiers=[space["at_most_20_seconds"]],
+            max_retries=Retry(total=5, status_forcelist=[429, 503], respect_retry_after_header=False),
+            classifiers=[at_most_20_seconds],
         )
         send(adapter)
         assert [20, 7] == adapter.clock.sleeps

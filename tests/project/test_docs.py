@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import responses
 
+from requests_smithy_retry import classifier, only
 from requests_smithy_retry.config.sources import INSTALLING, VARIABLES
 from requests_smithy_retry.testing import scripted
 from tests.support import send
@@ -138,8 +139,8 @@ def test_the_example_for_a_library_keeps_the_classifiers_of_its_user():
     """They come after its own; an only(...) stays alone."""
     names: dict[str, Any] = {}
     exec(re.findall(r"^```python\n(.*?)^```$", SDK, re.DOTALL | re.MULTILINE)[0], names)
-    own, theirs, alone = names["by_code"], names["classifier"](lambda outcome: None), names["only"]
-    for given, expected in (((), (own,)), ((theirs,), (own, theirs)), (alone(theirs), alone(theirs))):
+    own, theirs = names["by_code"], classifier(lambda outcome: None)
+    for given, expected in (((), (own,)), ((theirs,), (own, theirs)), (only(theirs), only(theirs))):
         client = names["Client"](classifiers=given)
         found = client.session.get_adapter(client.url).retry_config.classifiers
         assert (expected, type(expected)) == (found, type(found))

@@ -83,7 +83,7 @@ class MySession(requests.Session):
 
 def mounting() -> None:
     assert_type(mount(requests.Session()), requests.Session)
-    assert_type(mount(MySession(), max_attempts=5, mode="standard", quota=None), MySession)
+    assert_type(mount(MySession(), max_attempts=5, mode="standard", quota=None, pool_maxsize=32), MySession)
     adapter = RetryAdapter(10, 10, 0, False, max_attempts=3, quota=TokenBucket(10), allowed_methods=None)
     RetryAdapter(max_retries=False)
     RetryAdapter(config=RetryConfig(max_attempts=2), clock=FakeClock(), backoff=0.1, timeout=(1, None))
