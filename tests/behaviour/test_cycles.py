@@ -18,7 +18,7 @@ from requests.adapters import HTTPAdapter
 
 from requests_smithy_retry import RetryAdapter, RetryError, RetryListener, SimpleRetryStrategy, testing
 from requests_smithy_retry.testing import FakeClock
-from tests.faults import CutBody, CutHead, FaultServer, Reply, ResetAfterRequest
+from tests.faults import CutBody, CutHead, FaultServer, MissingLastChunk, Reply, ResetAfterRequest
 from tests.support import let_go, prepare, session_with
 
 pytestmark = pytest.mark.untraced
@@ -59,6 +59,7 @@ SCRIPTS: dict[str, list[Any]] = {
     "a failure that is cut": [CutBody(Reply(404, body=b"long" * 100))] * 3,
     "a failure that cannot be decoded": [Reply(404, {"Content-Encoding": "gzip"}, b"none")] * 3,
     "cut bodies alone": [CutBody()] * 3,
+    "no last chunk, and cookies": [MissingLastChunk(Reply(200, {"Set-Cookie": "a=1"}, b"x"))] * 3,
     "codings without their end": [Reply(200, {"Content-Encoding": "gzip"}, gzip.compress(b"x")[:-5])] * 3,
 }
 
