@@ -54,7 +54,7 @@ def is_done_with(connection: Any, now: float, most: float) -> bool:
     long, or nearly as long as its server keeps it.
     """
     answer = getattr(connection, "_HTTPConnection__response", None)  # until the next request is sent
-    if answer is not None and not answer.isclosed():
+    if answer is not None and (answer.length or not answer.isclosed()):
         return True
     peer: Peer | None = getattr(getattr(connection, "connect", None), "peer", None)
     if peer is not None and len(peer.addresses) > 1 and peer.is_avoided(this_thread.tried):

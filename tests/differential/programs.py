@@ -300,7 +300,7 @@ def uploads(rng: Random) -> Program:
         headers = ("Location: /to",) if status == 302 else some(rng, (STRONG, "Set-Cookie: a=1"), 2)
         then = rng.choice(["drain", "drain", "keep", "close", "reset"])
         reads = None if then == "keep" else rng.choice([0, 3])
-        headers += ("Connection: close",) if then == "drain" or rng.random() < 0.5 else ()
+        headers += ("Connection: close",) if then == "drain" or status == 302 or rng.random() < 0.5 else ()
         script[f"/{path}"] = (whole(rng, status=status, headers=headers, reads=reads, then=then, framing="length"),)
         method, upload = rng.choice(["post", "put", "patch"]), rng.choice(LONG).format(size)
         lines += read(rng, f"r = session.{method}(url + '/{path}', {upload}, timeout=5)", WHOLE)

@@ -85,6 +85,14 @@ def says_why_not_continued(program: Program, difference: Difference) -> bool:
     return bool(plain) and re.sub(told, "", ours) == plain.replace("timed out.", "timed out")
 
 
+def bytes_before_a_break_are_counted(program: Program, difference: Difference) -> bool:
+    """What came before a reset is read, and counted by `tell`; plain loses it."""
+    line = "" if difference.line is None else program.lines[difference.line]
+    breaks = any(answer.then in ("reset", "drain") for answers in program.script.values() for answer in answers)
+    sides = [side[1:-1] for side in difference[1:] if side]
+    return breaks and line.endswith("r.raw.tell())") and len(sides) == 2 and sides[0] == sides[1]
+
+
 def interim_answers_of_a_proxy(program: Program, difference: Difference) -> bool:
     """Those that come before its answer to CONNECT are passed over; plain takes the first for the answer."""
     return "Tunnel connection failed: 1" in text_of(difference, "plain")
@@ -162,6 +170,7 @@ RULES = (
     Rule("a coding without its end is an error", "14.4", coding_is_cut, ("places", "connections")),
     Rule("a body that is cut is an error", "14.4", body_is_cut, ("places", "connections")),
     Rule("whole chunks can be read in two ways", "14.4", chunks_are_read_in_two_ways, ("places", "connections")),
+    Rule("bytes before a break are counted", "14.6", bytes_before_a_break_are_counted),
     Rule("interim answers of a proxy are passed over", "14.4", interim_answers_of_a_proxy),
     Rule("a stream's error says where it broke off", "14.6", says_why_not_continued),
 )
