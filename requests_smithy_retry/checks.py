@@ -118,3 +118,12 @@ def status_codes(value: Any) -> frozenset[int]:
 def most_attempts(strategy: object) -> int | None:
     most = getattr(strategy, "max_attempts", None)
     return most if isinstance(most, int) else None  # a Mock has any attribute
+
+
+def level_outside() -> int:
+    """Return the ``stacklevel`` with which a warning of the calling function points to the program's own code."""
+    libraries = {__name__.partition(".")[0], "requests", "urllib3"}
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in libraries:
+        frame, level = frame.f_back, level + 1
+    return level

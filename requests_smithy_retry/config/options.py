@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import sys
 import warnings
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
-from ..checks import BadValue, Parse, is_first, suggestion
+from ..checks import BadValue, Parse, is_first, level_outside, suggestion
 from ..errors import RetryConfigError, RetryConfigWarning
 
 PREFIX = "SMITHY_RETRY_"
@@ -111,16 +110,6 @@ def warn_of_void(name: str, value: object, source: str, winner: str) -> None:
     variable = source.removeprefix(source_of(""))
     if source == source_of(variable) and variable.startswith(PREFIX):
         warn_of_variable(variable, str(RetryConfigError(name, value, source, f"it has no effect, because {winner}")))
-
-
-def level_outside() -> int:
-    """Return the ``stacklevel`` with which a warning of the calling function points to the program's own code."""
-    frame = sys._getframe(1)
-    level = 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == __name__.split(".")[0]:
-        frame = frame.f_back
-        level += 1
-    return level
 
 
 WORDS = {

@@ -45,6 +45,7 @@ def run(call: Call, attempt: Outcome | None = None) -> Response:
     finally:
         this_thread.tried, this_thread.deadline = outer
         call.forget()
+        del attempt  # the traceback of its error, if that is raised again, leads to this frame
 
 
 def operate(call: Call, attempt: Outcome | None) -> Response:
@@ -356,6 +357,7 @@ def go_on(call: Call, request: PreparedRequest, rest: Rest, error: Exception, br
         again.number, again.started = 1, again.adapter.clock.now()
         return run(again, again.look_at(error))
     finally:
+        del error  # its traceback refers to this frame, where it is raised again
         current_options.reset(kept)
         this_thread.deadline, this_thread.connecting, this_thread.peer = outer
         if call.limits is not None and not call.stream:

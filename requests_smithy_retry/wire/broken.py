@@ -24,8 +24,15 @@ class BrokenBody:
         return getattr(self._broken_raw, name)
 
     def stream(self, *_: Any, **__: Any) -> NoReturn:
-        """Raise the error."""
-        raise self._broken_error
+        """Raise the error; afterwards one like it, since the traceback of what is raised leads back to this stream."""
+        error = self._broken_error
+        self._broken_error = again = type(error).__new__(type(error))
+        vars(again).update(vars(error))
+        again.args = (str(error),)
+        try:
+            raise error
+        finally:
+            del error
 
     read = stream
 

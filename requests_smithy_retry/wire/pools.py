@@ -50,25 +50,29 @@ def is_done_with(connection: Any, now: float, most: float) -> bool:
 
     :param most: seconds for which one may lie idle.
 
-    Another address is better, or was not tried by the operation; or it lay for too long, or nearly as long as its
-    server keeps it.
+    Its answer was not read to the end; another address is better, or was not tried by the operation; or it lay for too
+    long, or nearly as long as its server keeps it.
     """
+    answer = getattr(connection, "_HTTPConnection__response", None)  # until the next request is sent
+    if answer is not None and (answer.length or not answer.isclosed()):
+        return True
     peer: Peer | None = getattr(getattr(connection, "connect", None), "peer", None)
     if peer is not None and len(peer.addresses) > 1 and peer.is_avoided(this_thread.tried):
         return True
     since = getattr(connection, "idle_since", None)
     if since is None or now - since < LEAST_IDLE or this_thread.retries_off:
         return False
-    return now - since >= most_idle(connection, most)  # type: ignore[no-any-return]
+    return now - since >= most_idle(answer, most)  # type: ignore[no-any-return]
 
 
-def most_idle(connection: Any, most: float) -> float:
+def most_idle(answer: Any, most: float) -> float:
     """Return the seconds after which an idle connection is not used again: at most ``most``.
 
     Its server may have told in its last answer when it closes it. What is sent just then is lost, so a second is left
     for the way, if there is one.
+
+    :param answer: the last one, if it is known.
     """
-    answer = getattr(connection, "_HTTPConnection__response", None)  # until the next request is sent
     heard = () if answer is None else answer.headers.get_all("keep-alive", ())
     announced = [int(seconds) - 1.0 for value in heard for seconds in ANNOUNCED.findall(value)]
     return max(LEAST_IDLE, min([most, *announced]))

@@ -19,6 +19,7 @@ from urllib3.connection import HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.poolmanager import RecentlyUsedContainer  # type: ignore[attr-defined]
 
+from ..checks import level_outside
 from ..errors import RetryConfigWarning
 
 IS_FUTURE = hasattr(urllib3, "AsyncPoolManager")
@@ -134,7 +135,7 @@ def _missing_in(classes: Looked) -> tuple[str, ...]:
             lacking.append(name)
     if lacking and not IS_FUTURE:
         text = LACKING.format(names=", ".join(lacking), urllib3=urllib3.__version__)  # type: ignore[attr-defined]
-        warnings.warn(text, RetryConfigWarning, stacklevel=3)
+        warnings.warn(text, RetryConfigWarning, stacklevel=level_outside())
     return tuple(lacking)
 
 

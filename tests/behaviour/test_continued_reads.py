@@ -98,6 +98,30 @@ def test_what_came_before_an_error_is_read_first() -> None:
     assert [1000] * 100 + [3] == [len(block) for block in blocks]
 
 
+def test_so_it_is_after_a_connection_was_given_back() -> None:
+    """Nothing is continued then, and the last bytes come before the error all the same."""
+    blocks: list[bytes] = []
+    with FaultServer([CutBody(Reply(200, {}, BODY), at=5_003)]) as server, session() as made:
+        raw = made.get(server.url, stream=True, timeout=60).raw
+        raw.release_conn()
+        with pytest.raises(urllib3.exceptions.ProtocolError):
+            blocks.extend(iter(lambda: raw.read(1000), b""))
+    assert [1000] * 5 + [3] == [len(block) for block in blocks]
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+@pytest.mark.parametrize("size", [100, 20_000])
+def test_a_connection_that_was_given_back_unread_is_not_used_again(size: int, is_kept: bool) -> None:
+    """The next request goes over another one; a POST, which may not be sent again, ended in an error."""
+    with FaultServer([Reply(200, {}, BODY[:size])]) as server, session() as made:
+        unread = made.get(server.url, stream=True, timeout=60).raw
+        unread.release_conn()
+        if not is_kept:
+            unread.close()
+        assert 200 == made.post(server.url, timeout=60).status_code
+        assert (2, 2) == (server.connections, len(server.requests))
+
+
 def test_what_a_signals_handler_raises_is_no_break(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its exception reaches the reader, and no rest is asked for."""
     with FaultServer(Cut(100_003)) as server, session() as made:

@@ -75,8 +75,9 @@ def test_who_calls_the_adapter_gets_a_response_that_can_be_copied() -> None:
         assert "sid=1" == response.headers["Set-Cookie"]
         assert 200 == copy.copy(response.raw).status
         for read in (lambda: response.content, lambda: response.raw.read(5), lambda: list(response.iter_lines())):
-            with pytest.raises(requests.exceptions.ChunkedEncodingError):
+            with pytest.raises(requests.exceptions.ChunkedEncodingError, match="broken: Incomplete") as raised:
                 read()
+            assert 1 == len(retry_history(raised.value).attempts)
         adapter.close()
 
 

@@ -18,7 +18,7 @@ from requests.adapters import HTTPAdapter
 
 from requests_smithy_retry import RetryAdapter, RetryError, RetryListener, SimpleRetryStrategy, testing
 from requests_smithy_retry.testing import FakeClock
-from tests.faults import CutBody, CutHead, FaultServer, Reply, ResetAfterRequest
+from tests.faults import CutBody, CutHead, FaultServer, MissingLastChunk, Reply, ResetAfterRequest
 from tests.support import let_go, prepare, session_with
 
 pytestmark = pytest.mark.untraced
@@ -59,6 +59,7 @@ SCRIPTS: dict[str, list[Any]] = {
     "a failure that is cut": [CutBody(Reply(404, body=b"long" * 100))] * 3,
     "a failure that cannot be decoded": [Reply(404, {"Content-Encoding": "gzip"}, b"none")] * 3,
     "cut bodies alone": [CutBody()] * 3,
+    "no last chunk, and cookies": [MissingLastChunk(Reply(200, {"Set-Cookie": "a=1"}, b"x"))] * 3,
     "codings without their end": [Reply(200, {"Content-Encoding": "gzip"}, gzip.compress(b"x")[:-5])] * 3,
 }
 
@@ -202,3 +203,19 @@ def test_no_failure_keeps_its_adapter(mode: str, script: str) -> None:
     if is_kept(plain, script):
         pytest.skip("a plain adapter is kept, too: contextlib's __exit__ holds the traceback since Python 3.12")
     assert not is_kept(lambda: made(**MODES[mode]), script)
+
+
+@pytest.mark.usefixtures("no_collector")
+@pytest.mark.parametrize("attempts", [1, 3])
+@pytest.mark.parametrize("after", [CutBody(at=1), Reply(404), Reply(503)], ids=["cut", "404", "503"])
+def test_no_stream_that_is_lost_keeps_its_adapter(attempts: int, after: Any) -> None:
+    """Neither the error of its reader nor what became of its continuation leads back to itself."""
+    cut = MissingLastChunk(Reply(200, {"ETag": '"1"'}, b"long" * 100))
+    with FaultServer([cut, *[after] * 3]) as server:
+        session = made(max_attempts=attempts)
+        reference = weakref.ref(session.get_adapter(server.url))
+        with pytest.raises(requests.RequestException):
+            session.get(server.url, stream=True).content  # noqa: B018
+        del session
+        let_go()
+        assert reference() is None

@@ -113,7 +113,8 @@ def fuzz(
     areas: list[str], seed: int, seconds: float, numbers: range, say: Callable[[str], None]
 ) -> dict[tuple[str, ...], str]:
     """Run programs of areas in turn, and return those that differ, one of each kind, as text."""
-    logging.disable(logging.CRITICAL)
+    logging.disable(logging.INFO)
+    logging.getLogger("requests_smithy_retry").disabled = True
     gc.collect()
     gc.freeze()
     player, until, failed = Player(), time.monotonic() + seconds, {}
@@ -144,6 +145,7 @@ def fuzz(
         say(f"{times} times {kind}")
     player.close()
     gc.unfreeze()
+    logging.getLogger("requests_smithy_retry").disabled = False
     logging.disable(logging.NOTSET)
     return failed
 

@@ -12,6 +12,7 @@ import hashlib
 import io
 import itertools
 import json
+import logging
 import os
 import pickle
 import queue
@@ -21,6 +22,7 @@ import sys
 import tarfile
 import threading
 import traceback
+import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -33,7 +35,14 @@ from requests.adapters import HTTPAdapter
 from requests.auth import HTTPDigestAuth
 from urllib3 import Retry
 
-from requests_smithy_retry import ErrorInBodyClassifier, RetryAdapter, RetryListener, SimpleRetryStrategy
+from requests_smithy_retry import (
+    ErrorInBodyClassifier,
+    RetryAdapter,
+    RetryListener,
+    SimpleRetryStrategy,
+    install,
+    uninstall,
+)
 from requests_smithy_retry.testing import skipped_waits
 
 from .programs import Program
@@ -107,8 +116,22 @@ class Seen:
     cookies: str = ""
     left: list[str] = field(default_factory=list)
     """What stayed open: connections, descriptors, threads."""
+    warned: list[str] = field(default_factory=list)
+    """What urllib3 logged as a warning, and what was warned of."""
     slept: list[float] = field(default_factory=list)
     """The waits that were skipped, ours alone."""
+
+
+class Warned(logging.Handler):
+    """Keeps what urllib3 logs."""
+
+    def __init__(self, kept: list[str]) -> None:
+        super().__init__(logging.WARNING)
+        self.kept = kept
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the text."""
+        self.kept.append(record.getMessage())
 
 
 def places(session: Any) -> list[Any]:
@@ -126,12 +149,34 @@ def compiled(line: str) -> Any:
 
 
 def play(program: Program, how: str, run: Run, server: Server) -> Seen:
+    """Run a program, and note what is logged and warned of."""
+    heard: list[str] = []
+    handler, logger = Warned(heard), logging.getLogger("urllib3")
+    logger.addHandler(handler)
+    try:
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            if how.startswith("install"):
+                eval(how, {"install": install})
+                how = PLAIN
+            seen = run_lines(program, how, run, server)
+    finally:
+        uninstall()
+        logger.removeHandler(handler)
+    told = [f"{each.category.__name__}: {each.message}" for each in warned if each.category is not ResourceWarning]
+    seen.warned = [shown(text, server.port) for text in heard + told]
+    return seen
+
+
+def run_lines(program: Program, how: str, run: Run, server: Server) -> Seen:
     """Run the lines with an adapter, each whatever the one before raised."""
     seen = Seen()
     session = requests.Session()
     session.trust_env = False
     arguments = ", ".join(filter(None, [how.partition("(")[2][:-1], program.pool]))
-    session.mount("http://", eval(f"{how.partition('(')[0]}({arguments})", dict(NAMES)))
+    adapter = eval(f"{how.partition('(')[0]}({arguments})", dict(NAMES))
+    for prefix in ("http://", "https://"):
+        session.mount(prefix, adapter)
     at = 0
 
     def see(*values: Any) -> None:
@@ -228,7 +273,7 @@ def differences(plain: Seen, ours: Seen) -> Iterator[tuple[str, Any, Any]]:
     for pair in itertools.zip_longest(plain.requests, ours.requests):
         if pair[0] != pair[1]:
             yield "requests", *pair
-    for name in ("connections", "places", "cookies"):
+    for name in ("connections", "places", "cookies", "warned"):
         if getattr(plain, name) != getattr(ours, name):
             yield name, getattr(plain, name), getattr(ours, name)
     if len(ours.left) > len(plain.left):

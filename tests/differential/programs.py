@@ -17,6 +17,8 @@ from .ways import AFTER, HEAD, STREAMED, WHOLE
 Random = random.Random
 
 PLAINLY = "RetryAdapter()"
+INSTALLED = "install(mounted='plain')"
+"""The program mounts what it does without ours."""
 ALIKE = [PLAINLY] * 4 + [
     "RetryAdapter(max_attempts=1)",
     "RetryAdapter(max_retries=0)",
@@ -31,6 +33,8 @@ ALIKE = [PLAINLY] * 4 + [
     "RetryAdapter(telemetry=['log'])",
     "RetryAdapter(enabled=False)",
     "RetryAdapter(classifiers=[ErrorInBodyClassifier(no_error, 'e')])",
+    INSTALLED,
+    INSTALLED,
 ]
 """Configurations between which a program that meets no fault sees no difference."""
 
@@ -142,9 +146,11 @@ def broken(rng: Random) -> Answer:
     """Make an answer with something missing or wrong."""
     answer = whole(rng)
     head, body = answer.head_and_body()
-    kind = rng.choice(["cut", "cut", "cut", "end", "head", "damaged", "reset", "nothing", "length"])
+    kind = rng.choice(["cut", "cut", "cut", "end", "head", "damaged", "reset", "nothing", "length", "silence"])
     if kind == "cut" and body:
         return replace(answer, cut=rng.randrange(1, len(body) + 1), then=rng.choice(["close", "close", "reset"]))
+    if kind == "silence":
+        return replace(answer, cut=rng.randrange(1, len(head) + len(body) + 1), then="drain")
     if kind == "end":
         return replace(answer, cut=min(rng.choice([1, 2, 5, 8]), len(body)), then="close")
     if kind == "head":
@@ -172,7 +178,8 @@ def reading(rng: Random) -> Program:
         stream, method = rng.random() < 0.75, rng.choice(["get"] * 9 + ["post", "head"])
         answer = broken(rng) if faulty and method != "head" and rng.random() < 0.6 else whole(rng)
         script[f"/{path}"] = (answer,)
-        call = f"r = session.{method}(url + '/{path}'{', stream=True' if stream else ''}, timeout=5)"
+        limit = 0.25 if answer.then == "drain" else 5
+        call = f"r = session.{method}(url + '/{path}'{', stream=True' if stream else ''}, timeout={limit})"
         lines += read(rng, call, STREAMED if stream else WHOLE, answer)
     return Program("reading", script, tuple(lines), "RetryAdapter(max_attempts=1)" if faulty else rng.choice(ALIKE))
 
@@ -192,7 +199,8 @@ MORE = [
     "params={'q': 'a b'}", "cookies={'c': '1'}", "headers={'X-A': None, 'Accept': 'text/plain'}",
     "headers={'Cookie': 'd=2'}",
     "hooks={'response': hook}", "headers={'Authorization': 'Bearer x'}", "headers={'Idempotency-Key': 'k'}",
-    "auth=lambda q: q.headers.update({'X-Sign': q.method}) or q",
+    "auth=lambda q: q.headers.update({'X-Sign': q.method}) or q", "proxies={'http': url}",
+    "proxies={'http': url.replace('//', '//u:p@')}",
 ]  # fmt: skip
 HOOKS = [
     "hook = lambda r, **k: see('hook', r.status_code, r.raw.tell(), r.raw.closed, sorted(k))",
@@ -217,11 +225,27 @@ SETUPS = [
     "session.mount(url + '/to', session.get_adapter(url))",
     "session = copy.copy(session)",
 ]
-CHALLENGES = ('WWW-Authenticate: Digest realm="r", nonce="n", qop="auth"', 'WWW-Authenticate: Basic realm="r"')
+CHALLENGES = (
+    (401, 'WWW-Authenticate: Digest realm="r", nonce="n", qop="auth"'), (401, 'WWW-Authenticate: Basic realm="r"'),
+    (407, 'Proxy-Authenticate: Basic realm="r"'),
+)  # fmt: skip
+TUNNEL = "a.example:443"
+BY_HAND = [
+    "r = session.send(r.next, timeout=5) if r.next else r",
+    "see([q.status_code for q in session.resolve_redirects(r, r.request, timeout=5)])",
+    "r = session.send(r.request, timeout=5)",
+    "r = session.send(r.request.copy(), timeout=5, stream=True)",
+]
+"""What a program sends itself, after an answer."""
 TARGETS = [
     "/to", "/to#part", "?to", "/b", "//127.0.0.1:PORT/to", "http://127.0.0.1:PORT/to", "/a", "/to?x=%7e y",
     "http://localhost:PORT/to", "",
 ]  # fmt: skip
+
+
+def told(answer: Answer) -> Answer:
+    """Say that the connection ends: the next request is sent before that is seen."""
+    return answer if answer.then == "keep" else replace(answer, headers=(*answer.headers, "Connection: close"))
 
 
 def redirect(rng: Random) -> Answer:
@@ -232,7 +256,8 @@ def redirect(rng: Random) -> Answer:
 
 def challenge(rng: Random) -> Answer:
     """Ask who it is."""
-    return whole(rng, status=401, headers=(rng.choice(CHALLENGES),))
+    status, header = rng.choice(CHALLENGES)
+    return whole(rng, status=status, headers=(header,))
 
 
 def sessions(rng: Random) -> Program:
@@ -250,10 +275,12 @@ def sessions(rng: Random) -> Program:
         if len({word.split("=")[0] for word in words}) < len(words) or any(", headers" in w for w in words):
             words = [words[0], words[1], *filter(None, [upload]), "timeout=5"]
         lines += read(rng, f"r = session.request({', '.join(words)})", WHOLE)
+        lines += read(rng, rng.choice(BY_HAND), WHOLE) if rng.random() < 0.2 else []
         lines += ["see(f.tell(), f.closed)"] if any(line.startswith("f =") for line in lines) else []
-    for path, answers in script.items():  # the next request is sent before the end of the connection is seen
-        told = [a if a.then == "keep" else replace(a, headers=(*a.headers, "Connection: close")) for a in answers]
-        script[path] = tuple(told)
+    if rng.random() < 0.05:
+        script[TUNNEL] = (whole(rng, status=rng.choice([400, 403, 407]), framing="length"),)
+        lines += read(rng, f"r = session.get('https://{TUNNEL}/', proxies={{'https': url}}, timeout=5)", WHOLE)
+    script = {path: tuple(map(told, answers)) for path, answers in script.items()}
     return Program("sessions", script, tuple(lines), rng.choice(ALIKE))
 
 
@@ -274,7 +301,7 @@ def uploads(rng: Random) -> Program:
         headers = ("Location: /to",) if status == 302 else some(rng, (STRONG, "Set-Cookie: a=1"), 2)
         then = rng.choice(["drain", "drain", "keep", "close", "reset"])
         reads = None if then == "keep" else rng.choice([0, 3])
-        headers += ("Connection: close",) if then == "drain" or rng.random() < 0.5 else ()
+        headers += ("Connection: close",) if then == "drain" or status == 302 or rng.random() < 0.5 else ()
         script[f"/{path}"] = (whole(rng, status=status, headers=headers, reads=reads, then=then, framing="length"),)
         method, upload = rng.choice(["post", "put", "patch"]), rng.choice(LONG).format(size)
         lines += read(rng, f"r = session.{method}(url + '/{path}', {upload}, timeout=5)", WHOLE)
@@ -328,8 +355,9 @@ def faults(rng: Random) -> Program:
     failed: list[Answer] = []
     for _ in range(rng.randrange(1, 4)):
         if rng.random() < 0.5:
+            headers = rng.choice(HINTS)
             failed.append(
-                whole(rng, status=rng.choice(FAILING), headers=rng.choice(HINTS), then=rng.choice(["keep", "close"]))
+                told(whole(rng, status=rng.choice(FAILING), headers=headers, then=rng.choice(["keep", "close"])))
             )
         elif rng.random() < 0.5 or not stream:
             failed.append(replace(whole(rng, status=200), cut=10**6, then=rng.choice(["close", "reset"])))

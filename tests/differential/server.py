@@ -99,7 +99,9 @@ def converse(sock: Any, script: Any, log: Any, number: int, closing: set[int]) -
     """Answer each request on a connection by the script, and write down what came."""
     with sock, sock.makefile("rb") as file:
         while head := b"".join(takewhile(bytes.strip, iter(file.readline, b""))):
-            steps = script[re.split(rb"[ ?]", head)[1].decode()]
+            steps = script[
+                re.sub(r"^http://[^/]+", "", re.split(rb"[ ?]", head)[1].decode())
+            ]  # as a proxy gets it, too
             reads, pieces, then = steps.pop(0) if len(steps) > 1 else steps[0]
             length, body = re.search(rb"(?i)\r\ncontent-length: (\d+)", head), b""
             if reads is not None or length:

@@ -12,6 +12,11 @@ HEAD = [
     "see(r.raw.length_remaining, r.raw.chunked, r.raw.decode_content, r.raw.enforce_content_length)",
     "see(r.raw.readable(), r.raw.getheader('Content-Type'), r.raw.geturl(), r.raw.isclosed(), r.raw.getheaders())",
     "see(r.apparent_encoding, bool(r), repr(r), len(r.raw.retries.history))",
+    "see(r.raw.connection is None, r.raw.get_redirect_location(), r.raw.info() is r.raw.headers)",
+    "see(r.raw.seekable(), r.raw.writable(), r.raw.isatty(), isinstance(r.raw, io.IOBase))",
+    "see(isinstance(r.raw.fileno(), int), r.raw.auto_close, r.raw.headers.getlist('X-Twice'))",
+    "see(r.raw.connection and r.raw.connection.sock.gettimeout())",
+    "see(r.headers.get('set-cookie'), r.request.headers == r.request.copy().headers)",
     "r.raise_for_status()",
 ]
 """What a program can see beside the body."""
@@ -24,6 +29,8 @@ WHOLE = [
     "see(list(r.iter_lines()))",
     "see(r.raw.read())",
     "see(r.iter_content(2).__next__(), r.content)",
+    "see(pickle.loads(pickle.dumps(r)).content, copy.copy(r).content, copy.copy(r).headers == r.headers)",
+    "r.encoding = 'latin-1'; see(r.text, list(r.iter_lines(decode_unicode=True)))",
 ]
 """How a body is read that is there already."""
 
@@ -79,6 +86,12 @@ STREAMED = [
     "see(hashlib.md5(r.content).hexdigest(), r.content is r.content)",
     "r.close(); see(r.content)",
     "see(r.raw._fp is None)",
+    "see(r.raw.json())",
+    "see(list(itertools.islice(r.raw, 2)), r.raw.read())",
+    "see(r.raw.read(amt=0), r.raw.read(2), list(r.raw.stream(64)))",
+    "see([len(line) for line in itertools.islice(r.iter_lines(), 2)]); see(r.raw.closed); r.close()",
+    "b = io.BufferedReader(r.raw); see(b.read1(4), b.readable()); b.close(); see(r.raw.closed)",
+    "with r.raw as f: see(f.read(4))",
 ]
 """How a body is read from the connection."""
 

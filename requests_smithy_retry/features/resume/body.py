@@ -166,17 +166,27 @@ class WatchedBody:
                 is_first = self.pieces == 1 and self._failure is None
                 return self._read(reader, buffer) if is_first else self._go_on(buffer)
             except WIRE as error:  # noqa: PERF203 - it goes on elsewhere
-                is_kept = getattr(self._raw(), "_connection", None) is not None  # else a program has given it back
-                if self.mend is None or not is_kept or self._ends_by_itself or is_interruption(error):
+                if self._ends_by_itself or is_interruption(error) or not self._breaks_off(reader, error):
                     raise
-                self.close_connection(reader)
-                try:
-                    self.mend(self, error)
-                except uex.HTTPError as ending:
-                    if not self._is_owed():
-                        raise
-                    self._failure = ending.with_traceback(None)
+                if self._failure is not None:
                     return 0
+
+    def _breaks_off(self, reader: Reader, error: Exception) -> bool:
+        """Have the body go on, or keep what ends it until the bytes that came are read; False: there are none.
+
+        :raises uex.HTTPError: what ends it.
+        """
+        if self.mend is None or getattr(self._raw(), "_connection", None) is None:  # a program has given it back
+            self._failure = error.with_traceback(None) if self._is_owed() else None
+            return self._failure is not None
+        self.close_connection(reader)
+        try:
+            self.mend(self, error)
+        except uex.HTTPError as ending:
+            if not self._is_owed():
+                raise
+            self._failure = ending.with_traceback(None)
+        return True
 
     def raise_failure(self) -> None:
         """Raise the exception that ended the body after the last bytes that were given out, if there is one."""

@@ -124,6 +124,7 @@ def mend(
     """Have a body go on over another connection; else raise the original error, with the position and the reason."""
     failure = as_failure(body, error)
     ended: Any = None
+    ending: Any = None
     rest: Rest | None = None
     try:
         if isinstance(plan, str):
@@ -144,7 +145,7 @@ def mend(
         ending.__cause__ = ended if isinstance(ended, WaitEnded) else None
         raise ending
     finally:
-        del error, ended, failure, rest  # their tracebacks refer to this frame
+        del error, ended, ending, failure, rest  # their tracebacks refer to this frame
 
 
 def lost(call: Call, response: Response | None, body: WatchedBody, failure: Exception, why: str) -> RetryHistory | None:

@@ -20,11 +20,11 @@ from urllib3 import connection_from_url
 from urllib3.response import HTTPResponse
 from urllib3.util.retry import Retry
 
+from ...checks import level_outside
 from ...classifiers.actions import NO_ACTION, RetryAction
 from ...classifiers.outcome import Outcome
 from ...classifiers.protocol import RetryClassifier, RetryClassifierPriority
 from ...classifiers.statuses import HttpStatusCodeClassifier, verdict_on_status
-from ...config.options import level_outside
 from ...core.backoff import ExponentialRetryBackoffStrategy
 from ...core.wait_queue import UNLIMITED, Bounds
 from ...errors import RetryConfigError, RetryConfigWarning

@@ -35,6 +35,7 @@ def _look_again() -> Iterator[None]:
     forget()
 
 
+@pytest.mark.filterwarnings("ignore:not found in urllib3")
 @pytest.mark.parametrize("name", private.NAMES)
 def test_the_installed_releases_have_each_name(name: str) -> None:
     """A release without it fails this test by its name."""
@@ -42,13 +43,13 @@ def test_the_installed_releases_have_each_name(name: str) -> None:
 
 
 def test_without_one_the_adapter_retries_and_says_what_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It warns once, and urllib3 keeps its own pools."""
+    """It warns once, at the program's own line, and urllib3 keeps its own pools."""
     monkeypatch.setitem(private.NAMES, "HTTPConnection._gone", ("urllib3/connection.py", "was there"))
     with pytest.warns(
         RetryConfigWarning, match=r"not found in urllib3 .*: HTTPConnection\._gone\. Retries work"
     ) as seen:
         adapters = [RetryAdapter(max_backoff=0), RetryAdapter()]
-    assert 1 == len(seen)
+    assert [__file__] == [each.filename for each in seen]
     assert [HTTPConnectionPool] * 2 == [each.poolmanager.pool_classes_by_scheme["http"] for each in adapters]
     with FaultServer([Reply(503), Reply(200)]) as server, requests.Session() as session:
         session.trust_env = False
