@@ -18,8 +18,6 @@ from requests_smithy_retry.config.retry_config import OPTIONS
 from requests_smithy_retry.config.sources import VARIABLES, parse_text
 from requests_smithy_retry.core.endings import EXHAUSTED
 from requests_smithy_retry.errors import QUIET_ENDINGS
-from requests_smithy_retry.smithy.aws import KEYS
-from requests_smithy_retry.smithy.aws import VARIABLES as AWS_VARIABLES
 
 
 def cell(text: str) -> str:
@@ -73,15 +71,6 @@ def environment() -> str:
     return "\n".join(("```sh", *lines, "```"))
 
 
-def aws() -> str:
-    """Tabulate the settings that ``aws_config`` reads."""
-    rows = []
-    for variable, option in AWS_VARIABLES.items():
-        keys = [f"`{key}`" for key, own in KEYS.items() if own == option]
-        rows.append((f"`{variable}`", ", ".join(keys) or "-", f"`{option}`"))
-    return table(("variable", "key of the profile", "option"), rows)
-
-
 def attribute_docs(module: Any, class_name: str) -> dict[str, str]:
     """The texts under the assignments in a class body."""
     tree = ast.parse(inspect.getsource(module))
@@ -103,7 +92,8 @@ def stop_reasons() -> str:
     by: dict[str, list[str]] = {"Gives up; with `raise_on_status`, raises": [], "Gives up": [], "Ends": []}
     raises, gives_up, ends = by.values()
     for reason in StopReason:
-        meaning, found, gets = from_docstring(docs[reason.name]).partition(" The caller gets ")
+        text = re.sub(r" \(contract [\d.]+\)", "", from_docstring(docs[reason.name]))
+        meaning, found, gets = text.partition(" The caller gets ")
         if not found:
             raise ValueError(f"{reason.name} does not say what the caller gets")
         gets = gets.removesuffix(".").removeprefix(f"{USUAL[0]}; ")
@@ -114,7 +104,6 @@ def stop_reasons() -> str:
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
-    "aws": aws,
     "environment": environment,
     "stop-reasons": stop_reasons,
 }

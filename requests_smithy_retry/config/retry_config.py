@@ -82,7 +82,7 @@ class RetryConfig:
     backoff: float | Backoff | None = option(
         None,
         types.backoff,
-        "seconds before each retry, or what computes them; None: random, doubling from the base of retry_spec",
+        "seconds before each retry; None: random, doubling from the base of retry_spec",
     )
     max_backoff: float = option(20.0, number(), "longest computed backoff, s")
     jitter: str | Jitter = option(
@@ -93,7 +93,7 @@ class RetryConfig:
     quota: Quota = option(
         "payoff",
         types.quota,
-        "retry budget of a scope: 'payoff', a number of tokens, a bucket, a function that makes one, Redis, or None",
+        "retry budget of a scope",
     )
     patience: float = option(
         5.0, number(), "age that an outage may reach before calls stop waiting for the service, s; 0: no call waits"
@@ -114,7 +114,7 @@ class RetryConfig:
         None, number(above=0, none=True), "most seconds for each attempt, s"
     )
     deadline_header: str | tuple[str, str] | None = adapter_option(
-        None, types.deadline_header, "header that tells the server how much time is left: a name, or (name, 'date')"
+        None, types.deadline_header, "header that tells the server how much time is left"
     )
     timeout: TimeoutType = adapter_option(None, types.timeout, "timeout of requests that have none")
     max_idle: float = adapter_option(
