@@ -15,8 +15,8 @@ from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import Only, RetryClassifier, in_order, sees_successes
 from ..config.retry_options import OperationOptions
 from .backoff import ExponentialRetryBackoffStrategy, RetryBackoffStrategy
-from .polling import OWN_RULE, PAUSE
 from .port import Feature, overrides
+from .rules import OWN_RULE, PAUSE
 from .server_hints import HINTS, Hint, delay_for, is_too_long, read_hint
 from .wait_queue import Bounds
 
