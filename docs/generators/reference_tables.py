@@ -12,7 +12,7 @@ from typing import Any
 
 from requests_smithy_retry import StopReason
 from requests_smithy_retry import errors as stop_reason
-from requests_smithy_retry.config import texts
+from requests_smithy_retry.config import sources
 from requests_smithy_retry.config.options import Option
 from requests_smithy_retry.config.retry_config import OPTIONS
 from requests_smithy_retry.config.sources import VARIABLES, parse_text
@@ -60,7 +60,7 @@ def default_of(option: Option) -> str:
 
 def example_of(name: str) -> str:
     """Return an example of a variable's value. The code reads it before it is shown."""
-    example = texts.example_of(name, OPTIONS[name].default)
+    example = sources.example_of(name, OPTIONS[name].default)
     parse_text(name, example, "this page")
     return example
 
