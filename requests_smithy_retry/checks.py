@@ -1,4 +1,4 @@
-"""Checks of values, and the messages of refusals. Pure; it imports nothing of the package."""
+"""Checks of values, and their error messages. Pure; it imports nothing of the package."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def safe_repr(value: object) -> str:
 
 
 class Unshown(dict[str, Any]):
-    """A dict whose repr has its names alone: tools show the locals of a traceback, and the values have secrets."""
+    """A dict whose repr shows only its keys: tools show the locals of a traceback, and the values are secret."""
 
     def __repr__(self) -> str:
         return f"<{', '.join(self)}>"
 
 
 def check_amount(amount: float, name: str = "amount") -> None:
-    """Refuse an amount that a bucket can neither take (-1 would overfill it) nor give (nan would spoil it for good)."""
+    """Refuse anything but a finite number of 0 or more: -1 would overfill a bucket, nan would break it."""
     if not is_finite(amount) or amount < 0:
         raise ValueError(f"{name}={safe_repr(amount)}: a finite number of tokens, 0 or more, is allowed")
 

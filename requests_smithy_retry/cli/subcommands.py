@@ -83,7 +83,7 @@ def as_json_text(resolved: RetryConfig) -> str:
 
 
 def longest_line_wait(resolved: RetryConfig) -> float:
-    """Return the most seconds for which one operation waits for a service that is down, all such waits together."""
+    """Return the most seconds for which one operation waits for a service that is down, in all its waits together."""
     bounds = Bounds(resolved.most_attempts, resolved.patience, resolved.operation_timeout)
     return bounds.in_all(0.0) if waits_for_service(resolved) else 0.0
 
@@ -216,7 +216,7 @@ def _history(step: Any, request: PreparedRequest, config: RetryConfig, random: f
     own = config.replace(timeout=None, raise_on_status=False, listeners=(), jitter=Jitter.NONE.value)
     if hasattr(own.quota, "without_secrets"):
         own = own.replace(quota="payoff")  # nothing is asked of Redis; an operation alone has the same retries here
-    # While nobody succeeds, a service is asked for as long as there is patience; never a hundred times.
+    # Without a success, a service is asked as long as patience lasts: less than a hundred times.
     adapter = scripted(*[step] * ((own.most_attempts or ATTEMPTS) + 100), config=own, trust_env=False)
     strategy: Any = adapter.strategy
     for backoff in (strategy.policy.transient, strategy.policy.throttling):
