@@ -39,7 +39,7 @@ def asks_again(outcome: Outcome, reason: RetryReason, *, is_translated: bool) ->
 
 
 def named_wait(reason: RetryReason, *, heeds_hints: bool) -> Hint | None:
-    """Return the seconds that were named for the next poll; None: nobody named any, so it has a backoff.
+    """Return the seconds that were named for the next poll; None: none were, so there is a backoff.
 
     :param heeds_hints: the waits that servers ask for count, too.
     """
@@ -49,7 +49,7 @@ def named_wait(reason: RetryReason, *, heeds_hints: bool) -> Hint | None:
 
 
 def no_poll(wait: float, bounds: Bounds, began: float, now: float, longest: float) -> str | None:
-    """Return the reason why nobody waits so long for the next poll, as a phrase; None: the wait is made.
+    """Return why the wait for the next poll is too long, as a phrase; None: it is not.
 
     :param longest: seconds of one wait; and of all polls of an operation that nothing else bounds.
     """

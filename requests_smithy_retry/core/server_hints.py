@@ -1,4 +1,4 @@
-"""The server's hints about the wait (contract 7.2, 7.3): parsing, and the delay that follows. Pure.
+"""The waits that servers ask for (contract 7.2, 7.3): parsing, and the resulting delay. Pure.
 
 In order: ``x-amz-retry-after`` (ms), ``retry-after-ms`` and ``x-ms-retry-after-ms`` (ms), ``Retry-After`` (seconds or
 an HTTP-date, RFC 9110 10.2.3). A malformed one is skipped. Of several fields of one name, or members in one field, the
