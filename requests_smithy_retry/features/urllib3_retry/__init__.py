@@ -1,4 +1,4 @@
-"""``max_retries`` of an adapter (contract 2.9): a urllib3 ``Retry`` is translated, and one is shown to who reads it.
+"""``max_retries`` of an adapter (contract 2.9): a urllib3 ``Retry`` is translated, and reading returns one.
 
 A ``Retry`` is never run beneath our own retries. It is read once, when it is given or assigned.
 """
@@ -28,10 +28,11 @@ Translated = dict[str, Any]
 
 
 class FixedRetry(Retry):
-    """The settings of a ``Retry``, as they were when it was given, and what they mean here.
+    """The settings of a ``Retry``, as they were when it was given, and the options that they mean here. It never
+    changes.
 
     :param retry: its settings are shown, and ``new`` makes another one of its kind.
-    :param options: our options, for which it stands. Whoever assigns this object gets exactly them.
+    :param options: the options that assigning this object sets.
     """
 
     stands_for: dict[str, Any]
@@ -51,11 +52,11 @@ class FixedRetry(Retry):
         self.__setattr__(name, None)
 
     def new(self, **changes: Any) -> Any:
-        """Return an ordinary ``Retry`` with these changes, for assigning it."""
+        """Return an ordinary ``Retry`` with these changes, to be assigned."""
         return self._given.new(**changes)
 
     def used(self, retries: int, history: tuple[Any, ...]) -> FixedRetry:
-        """Return one that says what is left after some retries."""
+        """Return one with what is left after some retries."""
         left, total = copy.copy(self), self.total
         vars(left).update(total=max(total - retries, 0) if total else total, history=history)
         return left
@@ -107,7 +108,7 @@ def with_translated(config: RetryConfig, translated: Translated) -> RetryConfig:
 
 
 def shown_for(value: Any, translated: Translated) -> FixedRetry | None:
-    """Return what an adapter shows that was given this value; None: one that says the options in force, on demand."""
+    """Return the ``Retry`` to show for this value; None: one with the options in force is made on demand."""
     return FixedRetry(value, translated) if isinstance(value, Retry) else None
 
 
@@ -120,7 +121,7 @@ class MaxRetries(HTTPAdapter):
     _given: bool
     _use: Callable[[Any], None]
     _shown: FixedRetry | None = None
-    """What ``max_retries`` reads as; None: nobody has read it yet."""
+    """What ``max_retries`` reads as; None: it was not read yet."""
     _is_shared = False
     """Other sessions have the same strategy: setting ``max_retries`` replaces it for this one."""
 
@@ -145,7 +146,7 @@ class MaxRetries(HTTPAdapter):
         return with_translated(config, translated), shown_for(value, translated)
 
     def _fill_retries(self, response: Response, recorder: Recorder | None = None) -> None:
-        """Have the response refer to the ``Retry`` that the adapter shows, where tools look for it."""
+        """Set the ``retries`` of the raw response to the ``Retry`` that the adapter shows."""
         shown = self._shown
         if recorder is None or len(recorder.rows) < 2:
             if shown is not None and getattr(response.raw, "retries", None) is INNER_RETRY:
@@ -190,10 +191,10 @@ class MaxRetries(HTTPAdapter):
 
     @property
     def max_retries(self) -> Retry:
-        """A ``Retry`` with the settings of the one that was given, or with the options in force. Nothing in it can be
-        set: assign another one, ``adapter.max_retries = adapter.max_retries.new(total=5)``.
+        """A ``Retry`` with the settings that were given, or with the options in force. It cannot be changed: assign
+        another one, ``adapter.max_retries = adapter.max_retries.new(total=5)``.
 
-        An assigned value is translated, as in the constructor. What is put back that was read here is in force again.
+        An assigned value is translated, as in the constructor. A value that was read here can be assigned again.
         urllib3 itself always gets another one, which retries nothing.
 
         :raises RetryConfigError: on assignment, if the value cannot be translated, or beside a given ``strategy``.
