@@ -35,7 +35,7 @@ class Health:
         return None if failing is None or now - failing[1] > KNOWN_FOR else now - failing[0]
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Start over."""
         self._failing = None
 
 

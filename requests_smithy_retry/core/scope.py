@@ -34,7 +34,7 @@ class Part(Protocol):
         """True if some call waits for it."""
 
     def forget(self, now: float) -> None:
-        """Begin anew."""
+        """Start over."""
 
 
 P = TypeVar("P", bound=Part)
