@@ -42,14 +42,14 @@ def check_amount(amount: float, name: str = "amount") -> None:
         raise ValueError(f"{name}={safe_repr(amount)}: a finite number of tokens, 0 or more, is allowed")
 
 
-def whole_number(lowest: int, *, none: bool = False) -> Parse:
-    """Accept an int of ``lowest`` or more, but not a bool, and None if ``none``."""
-    allowed = f"a whole number of {lowest} or more{' or None' if none else ''} is allowed"
+def whole_number(*, none: bool = False) -> Parse:
+    """Accept an int of 1 or more, but not a bool, and None if ``none``."""
+    allowed = f"a whole number of 1 or more{' or None' if none else ''} is allowed"
 
     def parse(value: Any) -> int | None:
         if value is None and none:
             return None
-        if isinstance(value, bool) or not isinstance(value, int) or value < lowest or value.bit_length() > MOST_BITS:
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1 or value.bit_length() > MOST_BITS:
             raise BadValue(allowed)
         return value
 

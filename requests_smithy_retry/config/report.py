@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from ..core.retry_budget import PayoffTokenBucket, capacity_of
 from ..core.server_hints import AMZ_MAX_EXTRA
 from ..core.wait_queue import ATTEMPTS, IDLE, LEAST_GAP, MOST_CREDIT, UNLIMITED, Bounds
-from .retry_config import has_line
+from .retry_config import has_queue
 
 if TYPE_CHECKING:
     from ..features.redis import RedisQuota
@@ -44,7 +44,7 @@ def in_vain(config: RetryConfig, *, waits: bool) -> InVain | None:
         return None
     if isinstance(quota, str | PayoffTokenBucket):
         return _payoff(config, waits)
-    if has_line(quota):
+    if has_queue(quota):
         return _shared(config, cast("RedisQuota", quota), waits)
     if isinstance(quota, int | float):
         return _priced(config, quota, REWARD)
@@ -156,7 +156,7 @@ def worst_case(config: RetryConfig) -> WorstCase:
 
 
 def waits_for_service(config: RetryConfig) -> bool:
-    is_patient = has_line(config.effective_quota) and config.patience > 0
+    is_patient = has_queue(config.effective_quota) and config.patience > 0
     return is_patient and config.most_attempts != 1
 
 
@@ -191,7 +191,7 @@ def _longest(config: RetryConfig, hint: float, extra: float) -> float | None:
     """Return the bound of sleeping, permits included, if a hint replaces a backoff and ``extra`` is added to it."""
     quota = config.effective_quota
     # A bucket has its own rule, and a function may make any. A quota with a queue does not wait for tokens.
-    if getattr(quota, "on_empty", "fail") == "wait" or (callable(quota) and not has_line(quota)):
+    if getattr(quota, "on_empty", "fail") == "wait" or (callable(quota) and not has_queue(quota)):
         return None  # tokens may come back at any time, or never
     if config.longest_backoff is None:
         return None

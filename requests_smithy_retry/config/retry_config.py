@@ -42,14 +42,14 @@ Quota: TypeAlias = float | str | RetryQuota | RedisClient | Callable[[str], Retr
 TimeoutType: TypeAlias = float | tuple[float | None, float | None] | Timeout | None
 
 
-def has_line(quota: Any) -> bool:
+def has_queue(quota: Any) -> bool:
     """Return True for the quota by which operations wait for a service that is down."""
-    return isinstance(quota, str | PayoffTokenBucket) or getattr(quota, "has_line", False)
+    return isinstance(quota, str | PayoffTokenBucket) or getattr(quota, "has_queue", False)
 
 
-NO_LINE = "only the quota 'payoff' waits for a service, and one on Redis"
+NO_QUEUE = "only the quota 'payoff' waits for a service, and one on Redis"
 
-PUBLISHED = f"it asks for the published bucket, and {NO_LINE}; quota='payoff' asks for that"
+PUBLISHED = f"it asks for the published bucket, and {NO_QUEUE}; quota='payoff' asks for that"
 
 PUBLISHED_CAPACITY = 500
 """Tokens of a bucket of the AWS SDKs."""
@@ -75,7 +75,7 @@ class RetryConfig:
     mode: str = option("standard", types.one_of("standard", "adaptive"), "the built-in strategy that decides")
     max_attempts: int | None = option(
         None,
-        whole_number(1, none=True),
+        whole_number(none=True),
         "most requests that one operation sends; None: three, and in an outage as many as patience allows",
     )
     retry_spec: str = option("2.1", types.one_of(*RETRY_SPECS), "the published set of numbers that is the default")
@@ -463,20 +463,20 @@ IDLE = {"patience": 0}
 """The neutral values; that of an option that is not here is its default."""
 
 CONTRADICTIONS = (
-    Contradiction(("patience",), "quota", lambda quota: not has_line(quota), NO_LINE, may_be_idle=True),
+    Contradiction(("patience",), "quota", lambda quota: not has_queue(quota), NO_QUEUE, may_be_idle=True),
     Contradiction(("patience",), "retry_spec", bool, PUBLISHED, may_be_idle=True, unless="quota"),
     Contradiction(("patience",), "aws_config", bool, PUBLISHED, may_be_idle=True, unless="quota"),
     Contradiction(
         ("retry_status_codes", "validate"),
         "classifiers",
         lambda classifiers: isinstance(classifiers, Only),
-        "only the default classifiers go by it",
+        "only the default classifiers use it",
     ),
     Contradiction(
         ("max_backoff",),
         "backoff",
         lambda backoff: backoff is not None,
-        "it bounds the backoff that doubles alone",
+        "it only bounds a backoff that doubles",
         may_be_idle=True,
     ),
     Contradiction(("aws_config",), "trust_env", not_, "without trust_env no AWS settings are read", may_be_idle=True),

@@ -34,7 +34,7 @@ class OperationOptions:
     and a line to :class:`OperationKeywords`.
     """
 
-    max_attempts: int | None = option(None, whole_number(1), "most requests that each operation sends")
+    max_attempts: int | None = option(None, whole_number(), "most requests that each operation sends")
     classifiers: tuple[RetryClassifier, ...] = option(
         (), types.classifiers, "beside the strategy's own and those of outer blocks, or with only(...) in their place"
     )

@@ -143,14 +143,14 @@ def quotas_of(config: RetryConfig, clock: Clock) -> MakeQuota:
         capacity = capacity_of(Bounds(config.most_attempts))
         return lambda name, now: RetryBudget(PayoffTokenBucket(capacity), now)
     if isinstance(quota, PayoffTokenBucket):
-        return lambda name, now: line_before(quota, now)
+        return lambda name, now: queue_before(quota, now)
     # Imported here: other quotas are features, which a program may do without.
     from ..features.table import quota_maker
 
     return quota_maker(quota, config, clock)
 
 
-def line_before(bucket: PayoffTokenBucket, now: float) -> RetryBudget:
+def queue_before(bucket: PayoffTokenBucket, now: float) -> RetryBudget:
     """Return the queue of a bucket that a program made: adapters that share the bucket share it."""
     with bucket._lock:
         if bucket.quota is None:

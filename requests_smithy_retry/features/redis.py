@@ -99,7 +99,7 @@ class RedisQuota(FreshCopies):
     :raises ValueError: for anything else; no part of a bad URL is shown.
     """
 
-    has_line: ClassVar[bool] = True
+    has_queue: ClassVar[bool] = True
     """Operations wait in a queue while a bucket is empty."""
     ttl: ClassVar[float] = 3600.0
     """Seconds without use after which a bucket is forgotten, and so is full again."""

@@ -273,11 +273,6 @@ class SmithyEndpoint:
             return None
         return operation
 
-    def may_resend(self, method: str, url: str, headers: Mapping[str, Any], body: object) -> bool:
-        """Return True if the model allows this request to be sent again, whatever its method."""
-        operation = self.operation_for(method, url, headers, body)
-        return operation is not None and operation.resendable_with(url, headers, body)
-
     def _within(self, url: str) -> _Place | None:
         there, here = _locate(url), self._place
         if there is None or there.host not in self._prefixes or (there.scheme, there.port) != (here.scheme, here.port):
