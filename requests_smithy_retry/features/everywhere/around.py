@@ -31,6 +31,13 @@ GIVEN = "_retries_are_installed"
 """The attribute of a ``Retry`` that takes the place of a program's own, with that one."""
 
 
+def _of_theirs(name: str) -> Any:
+    def method(self: Theirs, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self.theirs, name)(*args, **kwargs)
+
+    return method
+
+
 class Theirs(HTTPAdapter):
     """What our adapter has beneath it: each method of ``HTTPAdapter`` is that of their adapter."""
 
@@ -53,38 +60,17 @@ class Theirs(HTTPAdapter):
             response.connection = self  # what follows it, of digest authentication say
         return response
 
-    def close(self) -> None:
-        self.theirs.close()
-
-    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        self.theirs.init_poolmanager(*args, **kwargs)
-
-    def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
-        return self.theirs.proxy_manager_for(*args, **kwargs)
-
-    def get_connection_with_tls_context(self, *args: Any, **kwargs: Any) -> Any:
-        return self.theirs.get_connection_with_tls_context(*args, **kwargs)
-
-    def build_connection_pool_key_attributes(self, *args: Any, **kwargs: Any) -> Any:
-        return self.theirs.build_connection_pool_key_attributes(*args, **kwargs)
-
-    def get_connection(self, *args: Any, **kwargs: Any) -> Any:
-        return self.theirs.get_connection(*args, **kwargs)
-
-    def cert_verify(self, *args: Any, **kwargs: Any) -> None:
-        self.theirs.cert_verify(*args, **kwargs)
-
-    def build_response(self, *args: Any, **kwargs: Any) -> Any:
-        return self.theirs.build_response(*args, **kwargs)
-
-    def request_url(self, *args: Any, **kwargs: Any) -> Any:
-        return self.theirs.request_url(*args, **kwargs)
-
-    def add_headers(self, *args: Any, **kwargs: Any) -> None:
-        self.theirs.add_headers(*args, **kwargs)
-
-    def proxy_headers(self, *args: Any, **kwargs: Any) -> Any:
-        return self.theirs.proxy_headers(*args, **kwargs)
+    close: Any = _of_theirs("close")
+    init_poolmanager: Any = _of_theirs("init_poolmanager")
+    proxy_manager_for: Any = _of_theirs("proxy_manager_for")
+    get_connection_with_tls_context: Any = _of_theirs("get_connection_with_tls_context")
+    build_connection_pool_key_attributes: Any = _of_theirs("build_connection_pool_key_attributes")
+    get_connection: Any = _of_theirs("get_connection")
+    cert_verify: Any = _of_theirs("cert_verify")
+    build_response: Any = _of_theirs("build_response")
+    request_url: Any = _of_theirs("request_url")
+    add_headers: Any = _of_theirs("add_headers")
+    proxy_headers: Any = _of_theirs("proxy_headers")
 
 
 class RetryAdapterAround(RetryAdapter, Theirs):

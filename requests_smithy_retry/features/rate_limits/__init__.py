@@ -238,7 +238,7 @@ class Users:
     @property
     def is_waited_on(self) -> bool:
         """True if some call waits for one of its limits."""
-        return any(limits.line for limits in list(self.known.values()))
+        return any(limits.queue for limits in list(self.known.values()))
 
     def forget(self, now: float) -> None:
         """Forget all limits. Waiters go on waiting."""

@@ -127,7 +127,7 @@ class Limits:
     def renew_lock(self) -> None:
         """Replace the lock after a fork: the waiting threads do not exist in the child."""
         self.lock: threading.Lock = threading.Lock()
-        self.line: deque[Turn] = deque()
+        self.queue: deque[Turn] = deque()
         # No WeakSet: one that another thread's pass leaves must not be iterated. The callback runs no bytecode.
         self._under_way: dict[weakref.ref[Pass], None] = {}
         self.asked: weakref.WeakSet[Caller] = weakref.WeakSet()
@@ -136,7 +136,7 @@ class Limits:
     @property
     def is_spare(self) -> bool:
         """True if no request waits or is under way."""
-        return not self.line and not self._under_way
+        return not self.queue and not self._under_way
 
     def opens(self, now: float) -> tuple[float, str]:
         """Return when another request may be sent, and the header that says so. Called with the lock."""
@@ -156,7 +156,7 @@ class Limits:
         Called with the lock held. A wait of :data:`LAG` is for an answer of our own.
         """
         if self.spreads and opens - now > LAG and opens != self._opening:
-            is_alone = len(self.line) == 1
+            is_alone = len(self.queue) == 1
             self._opening, self._goes = opens, opens + spread(opens - now, is_alone=is_alone)
         return self._goes if self._opening <= max(opens, now) < self._goes else opens
 
@@ -166,7 +166,7 @@ class Limits:
         A limit that only one path announced may be its own, so another path's request does not wait for it.
         """
         with self.lock:
-            is_open = not self.line and self.goes(self.opens(now)[0], now) <= now
+            is_open = not self.queue and self.goes(self.opens(now)[0], now) <= now
             is_free = len(self._paths) == 1 and path not in self._paths and now >= self._paused_until
             return self.let_in(Pass(now, 0.0, "")) if is_open or is_free else None
 
@@ -221,8 +221,8 @@ class Limits:
 
     def wake(self) -> None:
         """Wake the first in the queue. Called with the lock held."""
-        if self.line:
-            self.line[0].changed.notify()
+        if self.queue:
+            self.queue[0].changed.notify()
 
 
 class Caller:
@@ -261,8 +261,8 @@ class Turn:
         limits = self._limits
         if self._began is None:
             self._began, self._until = now, now + self._longest
-            limits.line.append(self)
-        is_first, (opens, cause) = limits.line[0] is self, limits.opens(now)
+            limits.queue.append(self)
+        is_first, (opens, cause) = limits.queue[0] is self, limits.opens(now)
         if opens > now and opens >= self._ends:
             self.leave(now)
             return Shut(opens - now, cause)
@@ -280,6 +280,6 @@ class Turn:
 
     def leave(self, now: float) -> None:
         """Leave the queue, and wake the next."""
-        if self in self._limits.line:  # an interruption may have come before
-            self._limits.line.remove(self)
+        if self in self._limits.queue:  # an interruption may have come before
+            self._limits.queue.remove(self)
         self._limits.wake()
