@@ -24,7 +24,7 @@ class Plan:
     :param beside: classifiers of the config, which are asked beside those of a strategy that is not built in.
     :param scopes: for a strategy whose tokens have none of their own.
     :param send: makes one attempt, through the features.
-    :param listening: the features that hear of verdicts.
+    :param listening: the features that learn verdicts.
     """
 
     config: RetryConfig

@@ -1,8 +1,8 @@
 """The seams of features (contract 2). The heart imports none of them; :mod:`~requests_smithy_retry.features.table`
 lists them.
 
-A feature may bring classifiers, read hints, stand around each send, and hear of each verdict on a failure. What only
-listens is a listener.
+A feature may bring classifiers, read hints, wrap each send, and learn each verdict on a failure. What only listens is a
+listener.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Feature:
     def around(self, send: Send, call: Call) -> Response:
         """Make one attempt by ``send``, once what has to come before it is done.
 
-        To wait, use the clock of the call. To end the call in place of the attempt, raise ``RetryError``.
+        To wait, use the clock of the call. To end the call without the attempt, raise ``RetryError``.
         """
         return send(call)
 

@@ -97,7 +97,7 @@ class PayoffTokenBucket:
             self._tokens = min(max(MOST, self.capacity), self._tokens + amount)
 
     def first_tries(self, number: int) -> None:
-        """Record so many first-try successes."""
+        """Record a number of first-try successes."""
         if number:
             with self._lock:
                 self._tokens = self.capacity + max(0.0, self._tokens - self.capacity) * float(MEMORY**number)

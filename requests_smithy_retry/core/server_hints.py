@@ -103,7 +103,7 @@ def parse_retry_after(value: str, *, date: str | None, wall: float) -> float | N
 
     :param value: ``1*DIGIT``, a decimal such as ``0.5``, or an HTTP-date.
     :param date: the response's own ``Date``: an HTTP-date is compared with it, because clocks differ.
-    :param wall: the current time in seconds since the epoch, where there is no well-formed ``Date``.
+    :param wall: the current time in seconds since the epoch, used without a well-formed ``Date``.
     """
     text = value.strip(" \t")
     seconds = parse_decimal(text)

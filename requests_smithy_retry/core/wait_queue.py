@@ -44,7 +44,7 @@ LAST_CHANCE = 0.02
 LATE = 0.6
 """The part of its patience after which an operation makes its last retry, if its client has few other operations."""
 RECENT = 3.0
-"""If any operation was answered well in these seconds before an operation began, a 500 for it is no outage."""
+"""If the service answered well within these seconds before an operation began, a 500 for it is no outage."""
 PAUSE = 30.0
 """Seconds without an attempt after which an outage counts as new: nothing tells how long it has lasted."""
 ATTEMPTS = 3

@@ -19,7 +19,7 @@ LOOK_EVERY = 0.05
 
 
 class WaitEnded(Exception):
-    """A call ended in place of a wait. Its subclasses are what the caller gets.
+    """The end of a call that does not wait. Callers get its subclasses.
 
     :param stop_reason: for the history; the message is its phrase.
     """
@@ -32,10 +32,10 @@ class WaitEnded(Exception):
 
 
 class RetryLater(WaitEnded, requests.exceptions.RetryError):
-    """A call ended in place of a wait that is longer than ``max_wait``; the message says which one.
+    """Raised instead of a wait that is longer than ``max_wait``; the message says which wait.
 
-    Its ``response`` is the last answer, if there was one and it could be kept, and its ``__cause__`` the last
-    attempt's exception. :func:`retry_history` tells of the attempts.
+    Its ``response`` is the last answer, if there was one and it could be kept, and its ``__cause__`` the last attempt's
+    exception. :func:`retry_history` has the attempts.
 
     :param seconds: the rest of the wait, after which a new call is worthwhile. If the end of the wait is not known, as
         with
@@ -50,10 +50,10 @@ class RetryLater(WaitEnded, requests.exceptions.RetryError):
 
 
 class RetryCancelled(WaitEnded, requests.exceptions.RetryError):
-    """A call ended in place of a wait, or of its rest, because the event of ``retry_options(cancel=...)`` is set.
+    """Raised instead of a wait, or during one, because the event of ``retry_options(cancel=...)`` is set.
 
-    Its ``response`` is the last answer, if there was one and it could be kept, and its ``__cause__`` the last
-    attempt's exception. :func:`retry_history` tells of the attempts.
+    Its ``response`` is the last answer, if there was one and it could be kept, and its ``__cause__`` the last attempt's
+    exception. :func:`retry_history` has the attempts.
     """
 
     stop_reason = StopReason.CANCELLED
@@ -87,7 +87,7 @@ class CallClock:
         return self._clock.wall()
 
     def begin(self, what: str) -> None:
-        """Have listeners told of the next wait as soon as it begins.
+        """Report the next wait to listeners as soon as it begins.
 
         :param what: what is waited for, as a phrase.
         """

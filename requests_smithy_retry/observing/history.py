@@ -77,7 +77,7 @@ class AttemptRecord(NamedTuple):
     :param permit_wait: the wait for a send permit (adaptive mode) after the delay, in seconds.
     :param line_wait: the wait for the service to be back, in seconds.
     :param line_why: the event that ended that wait, as a phrase.
-    :param address: the IP address that the request went to: the proxy's, where there is one. If no connection was made,
+    :param address: the IP address that the request went to: the proxy's, if there is one. If no connection was made,
         all that were tried. None if it is not known, as for a first-try success.
     :param gate_wait: the wait for a rate limit that the server had announced, after the delay, in seconds.
     :param gate_source: the header that announced it.

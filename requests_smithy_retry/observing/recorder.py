@@ -170,7 +170,7 @@ class Recorder:
         """Return the history of the ended operation; log it and emit its last event.
 
         :param reason: for which it is over; ``why`` is the phrase.
-        :param most: the most attempts that it might have made, where that is known.
+        :param most: the most attempts that it might have made, if that is known.
         :param gave_up: counts the operations that give up in an outage of their service, and returns their number.
         :param error: of the last attempt; its text is left out.
         :param retry_after: seconds after which a new call is worthwhile, if that is known.

@@ -48,7 +48,7 @@ class Fault(NamedTuple):
 class AddressFault(NamedTuple):
     """An address that failed lately, in a snapshot.
 
-    :param origin: the host and port that connections go to: those of the proxy, where there is one.
+    :param origin: the host and port that connections go to: those of the proxy, if there is one.
     :param address: one of the host's IP addresses.
     :param why: the last failure: the name of an exception, or a status.
     :param seconds_left: how much longer the address is avoided; 0: the next connection may try it.

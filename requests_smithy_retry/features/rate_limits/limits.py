@@ -67,7 +67,7 @@ class Window:
         if is_risen or (is_over and told.asked >= self.ends):
             told.was_shared = self.is_shared
             return told
-        if not is_over:  # else it was said of the time before
+        if not is_over:  # else it is about the time before
             self.left, self.heard = min((self.left, self.heard), (told.left, told.heard))
             self.asked, self.lasts = max(self.asked, told.asked), max(self.lasts, told.lasts)
             self.ends, self.own = min(self.ends, told.ends), self.own + (told.asked == -inf)
@@ -120,7 +120,7 @@ class Limits:
         self._has_several = False
         self._refused: object = None
         self._closed_until = -inf
-        self._paths: set[str] = set()  # those that told of a limit, two at most: then it is not one path's own
+        self._paths: set[str] = set()  # the paths that announced a limit, two at most: then it is not one path's own
         self.renew_lock()
         renew_lock_after_fork(self)
 

@@ -194,7 +194,7 @@ class WatchedBody:
         for name in ("_connection", "_pool", "_sock_shutdown"):
             setattr(raw, name, getattr(other, name, None))
         self._rest = other._fp
-        other._connection = other._fp = None  # what was read over it is told by the rest
+        other._connection = other._fp = None  # the rest reports what was read over it
         self.until, self.total = until, total
         self.began_at = self.received
         self.pieces += 1

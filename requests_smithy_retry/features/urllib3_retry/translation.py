@@ -58,7 +58,7 @@ class Urllib3Rules:
     """Statuses that are retried where the response has a ``Retry-After``."""
 
     def classifiers(self, codes: Collection[int]) -> tuple[RetryClassifier, ...]:
-        """Return the classifiers of statuses: they go by the status alone, as urllib3 does."""
+        """Return the classifiers of statuses: they look only at the status, as urllib3 does."""
         own = HttpStatusCodeClassifier(codes, by_status_alone=True)
         return (HintedStatusClassifier(self.hinted_status_codes), own) if self.hinted_status_codes else (own,)
 
