@@ -8,7 +8,7 @@ from ..errors import StopReason
 
 if TYPE_CHECKING:
     from .attempt import AttemptFailed
-    from .wait_queue import Back, Bounds, Failure, Progress
+    from .wait_queue import Bounds, Failure, PastOutage, Progress
 
 
 class Refused(NamedTuple):
@@ -27,7 +27,7 @@ class Payment(NamedTuple):
     quota_source: str
 
 
-class Go(NamedTuple):
+class Grant(NamedTuple):
     """Another attempt may be made, after ``delay`` seconds."""
 
     progress: Progress
@@ -90,7 +90,7 @@ class Quota:
     def began(self, now: float) -> None:
         """Record that a first attempt is sent."""
 
-    def first_try(self, now: float, latency: float, timeout: float | None) -> Back | None:
+    def first_try(self, now: float, latency: float, timeout: float | None) -> PastOutage | None:
         """Record a first-try success.
 
         :param latency: seconds that the attempt took.
@@ -99,13 +99,13 @@ class Quota:
         """
         return None
 
-    def acquire(self, progress: Progress, bounds: Bounds, failure: Failure, failed: AttemptFailed) -> Go | Refused:
+    def acquire(self, progress: Progress, bounds: Bounds, failure: Failure, failed: AttemptFailed) -> Grant | Refused:
         """Decide about an operation whose attempt failed. It may block, by the clock of the failed attempt."""
-        return Go(progress, failure.delay)
+        return Grant(progress, failure.delay)
 
     def succeeded(
         self, progress: Progress, bounds: Bounds, now: float, latency: float = 0.0, timeout: float | None = None
-    ) -> Back | None:
+    ) -> PastOutage | None:
         """Record that an operation succeeded after it had failed, as :meth:`first_try` does of others."""
         return None
 

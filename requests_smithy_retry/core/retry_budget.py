@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..checks import check_amount
 from ..clock import Wait
 from ..forksafe import renew_lock_after_fork
-from .quota import Go, Payment, Quota, Refused, TokenBucketSnapshot
-from .wait_queue import ATTEMPTS, UNLIMITED, Back, Bounds, Failure, Progress, Waiter, WaitQueue
+from .quota import Grant, Payment, Quota, Refused, TokenBucketSnapshot
+from .wait_queue import ATTEMPTS, UNLIMITED, Bounds, Failure, PastOutage, Progress, Waiter, WaitQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -198,7 +198,7 @@ class RetryBudget(Quota):
             with self.lock:
                 self._queue.sent(now)
 
-    def first_try(self, now: float, latency: float, timeout: float | None) -> Back | None:
+    def first_try(self, now: float, latency: float, timeout: float | None) -> PastOutage | None:
         with self.lock:
             self._first_tries += 1
             if self._queue.first_try(now, latency):
@@ -207,7 +207,7 @@ class RetryBudget(Quota):
             back, self._queue.outage = self._queue.outage, None
             return back
 
-    def acquire(self, progress: Progress, bounds: Bounds, failure: Failure, failed: AttemptFailed) -> Go | Refused:
+    def acquire(self, progress: Progress, bounds: Bounds, failure: Failure, failed: AttemptFailed) -> Grant | Refused:
         now = failed.outcome.ended
         price = 1.0 if self._price_of is None or failure.reason is None else self._price_of(failure.reason)
         with self.lock:
@@ -221,13 +221,13 @@ class RetryBudget(Quota):
             with self.lock:
                 progress = self._queue.paid(progress, bounds, price, now + delay)
             after = self.bucket.available
-            return Go(progress, delay, payment=Payment(after + price, after, self.bucket.source))
+            return Grant(progress, delay, payment=Payment(after + price, after, self.bucket.source))
         waiter = Waiter(progress, bounds, now, now + failure.hint, uncounted=failure.uncounted)
         with self.lock:
             refusal = self._queue.may_join(waiter, now)
         if refusal is not None:
             return Refused(refusal)
-        answer: Go | Refused = failed.wait_in(PlaceInQueue(self, waiter), "the failing service")
+        answer: Grant | Refused = failed.wait_in(PlaceInQueue(self, waiter), "the failing service")
         return answer
 
     def _take(self, price: float, deadline: float | None) -> bool:
@@ -238,7 +238,7 @@ class RetryBudget(Quota):
 
     def succeeded(
         self, progress: Progress, bounds: Bounds, now: float, latency: float = 0.0, timeout: float | None = None
-    ) -> Back | None:
+    ) -> PastOutage | None:
         with self.lock:
             is_alone = self._queue.succeeded(progress, bounds, now, latency, timeout)
             back, self._queue.outage = self._queue.outage, None
@@ -280,7 +280,7 @@ class PlaceInQueue:
         self._has_joined = False
         waiter.wake = self.changed.notify
 
-    def look(self, now: float) -> Go | Wait | Refused:
+    def look(self, now: float) -> Grant | Wait | Refused:
         """Join the queue at the first look, and return its decision."""
         if not self._has_joined:
             self._has_joined = True

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..clock import Wait
 from ..errors import StopReason
-from .quota import Go, Refused
+from .quota import Grant, Refused
 
 if TYPE_CHECKING:
     from ..classifiers.actions import RetryReason
@@ -153,7 +153,7 @@ class Progress(NamedTuple):
     failures: tuple[Any, ...] = ()
 
 
-class Back(NamedTuple):
+class PastOutage(NamedTuple):
     """An outage that is over: its seconds, and the number of operations that gave up in it."""
 
     seconds: float
@@ -184,7 +184,7 @@ class Waiter:
         self.joined: float = joined
         self.earliest: float = earliest
         self.wake: Callable[[], object] = wake
-        self.released: Go | None = None
+        self.released: Grant | None = None
         self.uncounted: float = uncounted
 
     def leaves_at(self, down_since: float | None) -> float:
@@ -221,7 +221,7 @@ class WaitQueue:
         """The first failure after the last success."""
         self.given_up: int = 0
         """The number of operations that gave up in the known outage."""
-        self.outage: Back | None = None
+        self.outage: PastOutage | None = None
         """A past outage in which operations gave up, until it is logged."""
         self._firsts: int = 0
         self._credit = 0.0
@@ -325,7 +325,7 @@ class WaitQueue:
             self._wake_next()  # with more waiters, the next question comes sooner
         return refusal
 
-    def look(self, waiter: Waiter, now: float) -> Go | Wait | Refused:
+    def look(self, waiter: Waiter, now: float) -> Grant | Wait | Refused:
         """Decide about one waiter. One that goes or gives up is no longer in the queue."""
         self._release_waiters(now)
         if waiter.released is not None:
@@ -384,7 +384,7 @@ class WaitQueue:
         self._firsts += progress.failed_at is None
         self._touched = self.answered_at = now
         if self.failing_since is not None and self.given_up:
-            self.outage, self.given_up = Back(now - self.failing_since, self.given_up), 0
+            self.outage, self.given_up = PastOutage(now - self.failing_since, self.given_up), 0
         self.down_since = self.failing_since = None
         if not self.waiters:
             return True
@@ -421,16 +421,16 @@ class WaitQueue:
         for waiter in tuple(self.waiters):
             self._release_waiter(waiter, now, waiter.progress, "what was known of the service was forgotten")
 
-    def _ask(self, waiter: Waiter, now: float) -> Go:
+    def _ask(self, waiter: Waiter, now: float) -> Grant:
         asking = waiter.progress._replace(probes=waiter.progress.probes + 1)
         go = self._release_waiter(waiter, now, asking, "nobody had asked for a while")
         self._wake_next()
         return go
 
-    def _release_waiter(self, waiter: Waiter, now: float, progress: Progress, why: str) -> Go:
+    def _release_waiter(self, waiter: Waiter, now: float, progress: Progress, why: str) -> Grant:
         waited = now - waiter.joined
         progress = progress._replace(waited=progress.waited + waited, acquired=0.0)
-        go = waiter.released = Go(progress, 0.0, waited, why)
+        go = waiter.released = Grant(progress, 0.0, waited, why)
         self.waiters.remove(waiter)
         self.sent(now)
         waiter.wake()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..checks import check_amount, is_finite, safe_repr
 from ..clock import SYSTEM_CLOCK, Clock, Wait, wait_in
-from ..core.quota import Go, Payment, Quota, Refused, RetryQuota, TokenBucketSnapshot
+from ..core.quota import Grant, Payment, Quota, Refused, RetryQuota, TokenBucketSnapshot
 from ..core.retry_budget import PayoffTokenBucket
 from ..core.scope import NO_SCOPE, MakeQuota
 from ..core.wait_queue import Bounds, Failure, Progress
@@ -239,7 +239,7 @@ class PricedQuota(Quota):
         if self._is_shared or self.bucket.available < self.bucket.capacity:
             self.bucket.release(self._reward)
 
-    def acquire(self, progress: Progress, bounds: Bounds, failure: Failure, failed: AttemptFailed) -> Go | Refused:
+    def acquire(self, progress: Progress, bounds: Bounds, failure: Failure, failed: AttemptFailed) -> Grant | Refused:
         """Take the price of a retry. A bucket on which others wait may take until the deadline."""
         assert failure.reason is not None
         price, bucket, began = self._price_of(failure.reason), self.bucket, failed.clock.now()
@@ -260,7 +260,7 @@ class PricedQuota(Quota):
         payment = Payment(held, after, getattr(bucket, "source", "memory"))
         paid = progress._replace(spent=progress.spent + price, acquired=price)
         why = "the retry budget had tokens again" if waited else ""
-        return Go(paid, failure.delay, waited=waited, why=why, payment=payment)
+        return Grant(paid, failure.delay, waited=waited, why=why, payment=payment)
 
     def _refused(self, price: float) -> Refused:
         bucket, source = self.bucket, getattr(self.bucket, "source", "memory")
