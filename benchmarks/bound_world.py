@@ -18,7 +18,7 @@ from greenlet import greenlet
 from requests_smithy_retry.classifiers.actions import ErrorKind, RetryReason
 from requests_smithy_retry.clock import wait_in
 from requests_smithy_retry.config.report import InVain
-from requests_smithy_retry.core.quota import Go
+from requests_smithy_retry.core.quota import Grant
 from requests_smithy_retry.core.retry_budget import RetryBudget
 from requests_smithy_retry.core.wait_queue import (
     ATTEMPTS,
@@ -196,7 +196,7 @@ class _Operation:
             decision = None
             if self.most is None or self.attempts < self.most:
                 decision = quota.acquire(self.progress, bounds, failure, _Shown(clock))
-            if not isinstance(decision, Go):
+            if not isinstance(decision, Grant):
                 return
             self.progress = decision.progress
             self.questions.asked += decision.why == ASKED

@@ -67,7 +67,6 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     **{
         (page, name): from_module(module, name)
         for module, page, name in (
-            ("reference_tables", "reference/environment.md", "aws"),
             ("reference_tables", "reference/environment.md", "environment"),
             ("reference_tables", "reference/exceptions.md", "stop-reasons"),
             ("outward_tables", "reference/command-line.md", "commands"),

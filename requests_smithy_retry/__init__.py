@@ -81,7 +81,7 @@ else:  # pragma: no branch - a type checker would accept any name
     }
     """The names that are imported on first use, by module."""
     _MOVED = ("classifiers", "quotas", "smithy", "events")
-    """The modules in which names are that stood here in 0.1.0, and still work here until 0.3."""
+    """The modules to which names of 0.1.0 moved. They can be imported from here until 0.3."""
 
     __all__ = sorted(["__version__", *" ".join(_HOMES.values()).split()])
 

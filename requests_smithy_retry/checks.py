@@ -1,4 +1,4 @@
-"""Checks of values, and the messages of refusals. Pure; it imports nothing of the package."""
+"""Checks of values, and their error messages. Pure; it imports nothing of the package."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ def safe_repr(value: object) -> str:
 
 
 class Unshown(dict[str, Any]):
-    """A dict whose repr has its names alone: tools show the locals of a traceback, and the values have secrets."""
+    """A dict whose repr shows only its keys: tools show the locals of a traceback, and the values are secret."""
 
     def __repr__(self) -> str:
         return f"<{', '.join(self)}>"
 
 
 def check_amount(amount: float, name: str = "amount") -> None:
-    """Refuse an amount that a bucket can neither take (-1 would overfill it) nor give (nan would spoil it for good)."""
+    """Refuse anything but a finite number of 0 or more: -1 would overfill a bucket, nan would break it."""
     if not is_finite(amount) or amount < 0:
         raise ValueError(f"{name}={safe_repr(amount)}: a finite number of tokens, 0 or more, is allowed")
 
 
-def whole_number(lowest: int, *, none: bool = False) -> Parse:
-    """Accept an int of ``lowest`` or more, but not a bool, and None if ``none``."""
-    allowed = f"a whole number of {lowest} or more{' or None' if none else ''} is allowed"
+def whole_number(*, none: bool = False) -> Parse:
+    """Accept an int of 1 or more, but not a bool, and None if ``none``."""
+    allowed = f"a whole number of 1 or more{' or None' if none else ''} is allowed"
 
     def parse(value: Any) -> int | None:
         if value is None and none:
             return None
-        if isinstance(value, bool) or not isinstance(value, int) or value < lowest or value.bit_length() > MOST_BITS:
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1 or value.bit_length() > MOST_BITS:
             raise BadValue(allowed)
         return value
 

@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from .errors import RetryError, StopReason
 
 NAP = 30.0
-"""The seconds after which a wait looks at the clock again: what sleeps or waits stands still with the machine."""
+"""Seconds after which a wait looks at the clock again: a sleep stands still while the machine is suspended."""
 LEAP = 5.0
-"""The seconds by which the wall clock gains on a clock that stands still before that is taken for a sleep: time servers
-correct by less."""
+"""If the wall clock gains more seconds on a monotonic clock, the machine was suspended: time servers correct by
+less."""
 
 
 class Clock(Protocol):
     """The interface of a clock: the wall clock, a monotonic clock, and sleep."""
 
     def now(self) -> float:
-        """Return seconds on a clock that never goes back, and runs on while the machine sleeps; its zero is any."""
+        """Return seconds on a clock that never goes back, and runs on while the machine sleeps; zero is anywhere."""
 
     def wall(self) -> float:
         """Return seconds since the epoch, for servers' dates and for logs; it may be set back."""
@@ -38,7 +38,7 @@ class Clock(Protocol):
 class Wait(NamedTuple):
     """Look again at ``until``, or when woken.
 
-    :param goes: when it goes on, as far as is known; None: then.
+    :param goes: when the wait is likely to be over; None: at ``until``.
     """
 
     until: float
@@ -46,11 +46,11 @@ class Wait(NamedTuple):
 
 
 class Place(Protocol):
-    """One thread's place among those that wait for something that is shared. Its methods are called with its lock."""
+    """The place of one thread among those that wait for something shared. Its methods are called with the lock held."""
 
     @property
     def changed(self) -> threading.Condition:
-        """Notified when it is worth to look again, on the lock that guards what is shared."""
+        """Notified when it is worth looking again; its lock guards what is shared."""
 
     def look(self, now: float) -> Any:
         """Return a :class:`Wait`, or the answer, with which the place is given up. The first look joins."""
@@ -60,16 +60,16 @@ class Place(Protocol):
 
 
 class RunningOn:
-    """A clock that never goes back, made of one that stands still while the machine sleeps and of the wall clock.
+    """A clock that never goes back, made of a monotonic clock that stops while the machine sleeps, and of the wall
+    clock.
 
-    Where the wall clock has gained more than :data:`LEAP`, the machine slept, or somebody set the clock forward: that
-    cannot be told apart, and counts as time that passed. One that was set back changes nothing; of the next sleep, only
-    what exceeds that is seen.
+    If the wall clock gains more than :data:`LEAP`, the machine slept, or somebody set the clock forward: both count as
+    time that passed. Setting the clock back changes nothing, except that it hides as much of the next sleep.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time) -> None:
         self._monotonic, self._wall = monotonic, wall
-        # Read in this order, here and below, a thread that is held up between the two sees less sleep, never more.
+        # In this order, here and below, a thread that is held up between the two sees less sleep, never more.
         now = monotonic()
         self._apart: float = wall() - now
         self._slept = 0.0
@@ -137,7 +137,7 @@ def wait_on(clock: Clock, condition: threading.Condition, seconds: float) -> Non
 
 
 def take_back(condition: threading.Condition) -> None:
-    """Acquire a condition's lock again, even if a signal comes meanwhile: who let it go must not leave without it."""
+    """Acquire a condition's lock again, even if a signal comes meanwhile: its ``with`` block releases it."""
     try:
         condition.acquire()
     except BaseException:
@@ -162,14 +162,14 @@ def wait_in(place: Place, clock: Clock) -> Any:
 def rest_until_permitted(
     ask: Callable[..., Any], strategy: object, token: object, deadline: float | None, clock: Clock
 ) -> float:
-    """Wait until a strategy of the program's permits an attempt; return the seconds that took."""
+    """Wait until a strategy permits an attempt; return the seconds that took."""
     began = clock.now()
     while True:
         waited = clock.now() - began
         wait = ask(token=token, deadline=deadline, waited=waited)
         if wait is None:
             return clock.now() - began
-        if not hasattr(type(wait), "rest"):  # asking it without end would not be a wait (a Mock has any attribute)
+        if not hasattr(type(wait), "rest"):  # else this loop would not end (a Mock has any attribute)
             raise TypeError(f"send_permit of {strategy!r}: None or an object to rest on, not {wait!r}")
         if deadline is not None and clock.now() >= deadline:  # it need not look at it
             raise RetryError(f"{strategy!r} gave no send permit in time", stop_reason=StopReason.RATE_LIMITED)

@@ -1,7 +1,7 @@
 """The library's exceptions, the reasons why an operation ends, and the text of errors without secrets.
 
-A send raises none of these exceptions, but the last attempt's own (contract 2). They are for code that drives a
-strategy by hand, and for bad configuration.
+A send raises the last attempt's own exception (contract 2), and none of these: they come from bad configuration, and
+from a strategy that a program drives by hand.
 """
 
 from __future__ import annotations
@@ -77,44 +77,44 @@ class StopReason(enum.Enum):
     NOT_RESENDABLE = "the request may have been applied and is not idempotent"
     """Sending it again might do the work twice (contract 4). The caller gets the response or the exception."""
     BODY_NOT_REPLAYABLE = "the body cannot be replayed"
-    """The body was read and cannot be read again, or grew or shrank (contract 5). The caller gets the last response or
-    exception. An ``UnrewindableBodyError`` says that the body ended before its Content-Length."""
+    """The body was read and cannot be read again, or its length changed (contract 5). The caller gets the last response
+    or exception; an ``UnrewindableBodyError`` if the body ended before its Content-Length."""
     REQUEST_FAULT = "the request itself is at fault"
     """An invalid URL, a bad certificate or the like; nothing was classified (contract 2). The caller gets the
     exception."""
     BODY_NOT_CONTINUED = "the body broke off and was not continued"
-    """With ``stream=True``, in its reader's hands (contract 14.6). The caller gets the exception that says why."""
+    """While the caller read it, with ``stream=True`` (contract 14.6). The caller gets the exception that says why."""
     MAX_ATTEMPTS = "no attempts are left"
-    """``max_attempts`` requests were sent; without a number, three attempts that count (contract 6.2). The caller gets
-    the last response or exception."""
+    """``max_attempts`` requests were sent, or three attempts that count (contract 6.2). The caller gets the last
+    response or exception."""
     HINT_TOO_LONG = "the server asked for too long a wait"
-    """Above ``max_retry_after``, or what a given ``patience`` has room for (contract 7.3). The caller gets the response
-    at once, with its hint."""
+    """Longer than ``max_retry_after`` or a given ``patience`` allows (contract 7.3). The caller gets the response at
+    once, with its hint."""
     DEADLINE = "the wait would not end before the deadline"
-    """A wait that would pass it is not begun, and one for a service that is down ends there (contract 8). The caller
-    gets the last response or exception; a ``ConnectTimeout`` if not even the first attempt could begin in time."""
+    """The wait is not begun; one for a service that is down ends at the deadline (contract 8). The caller gets the last
+    response or exception; a ``ConnectTimeout`` if nothing was sent in time."""
     QUOTA_EXCEEDED = "the retry budget is empty"
-    """And there is no waiting: ``patience=0``, a published bucket, or a response too long to be let go (contract 6).
-    The caller gets the last response or exception."""
+    """And the operation cannot wait: ``patience=0``, a published bucket, or a response too long to be let go (contract
+    6). The caller gets the last response or exception."""
     PATIENCE = "the service has been down for longer than patience allows"
     """Operations wait while an outage is younger than ``patience`` (contract 6.2). The caller gets the last response or
     exception."""
     LINE_FULL = "too many operations are waiting for the service already"
-    """1,000 at most (contract 6.2). The caller gets the last response or exception."""
+    """At most 1,000 wait (contract 6.2). The caller gets the last response or exception."""
     RATE_LIMITED = "no send permit in time"
-    """Before the deadline or within ``max_permit_wait`` of the client rate limiter (contract 9); or an announced limit
-    is known to open too late for the call (contract 7.4). The caller gets the last response or exception; a
-    ``ConnectTimeout`` if there was none yet, or if its body was long and is lost."""
+    """From the client rate limiter (contract 9); or an announced limit opens too late for the call (contract 7.4). The
+    caller gets the last response or exception; a ``ConnectTimeout`` if nothing was answered yet, or if the answer was
+    too long to be kept."""
     CANCELLED = "the program cancelled the wait"
     """The event of ``retry_options(cancel=...)`` is set. The caller gets a ``RetryCancelled``."""
     WAIT_TOO_LONG = "the wait would be longer than max_wait"
-    """The next wait, or the rest of one. The caller gets a ``RetryLater``."""
+    """The next wait, or the rest of this one. The caller gets a ``RetryLater``."""
     STRATEGY_REFUSED = "the retry strategy refused"
     """A strategy raised :class:`~requests_smithy_retry.RetryError` without a reason of its own. The caller gets the
     last response or exception."""
     DISABLED = "retries are switched off"
-    """``enabled=False``: the adapter behaves as a plain ``HTTPAdapter``. The caller gets its response or exception;
-    only :func:`~requests_smithy_retry.testing.watched_attempts` records a history."""
+    """By ``enabled=False``. The caller gets the response or the exception; only
+    :func:`~requests_smithy_retry.testing.watched_attempts` records a history."""
 
 
 TOO_LATE = "the deadline had passed before the request was sent"

@@ -1,4 +1,4 @@
-"""What listeners are told of an operation (contract 12)."""
+"""The events that listeners get (contract 12)."""
 
 from .observing.events import (
     AfterAttempt,

@@ -1,5 +1,5 @@
-"""What begins anew (contract 11.1): locks in a forked child, runtime state in a copy or a pickle; and before each
-test, all that was learnt of services.
+"""What starts over (contract 11.1): locks in a forked child, the runtime state of a copy or a pickle; and, for tests,
+what was learnt about services.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _holders: weakref.WeakSet[HoldsLock] = weakref.WeakSet()
 
 
 def renew_lock_after_fork(holder: HoldsLock) -> None:
-    """Have ``holder`` renew its lock in every child forked from now on; keep no strong reference to it."""
+    """Renew the lock of ``holder`` in every child forked from now on; keep no strong reference to it."""
     _holders.add(holder)
 
 
@@ -41,7 +41,7 @@ class FreshCopies:
     """
 
     _past: ClassVar[frozenset[str]]
-    """The attributes that a copy begins anew."""
+    """The attributes that a copy does not take over."""
 
     def _begin(self) -> None:
         """Set the attributes named in ``_past``."""
@@ -56,10 +56,10 @@ class FreshCopies:
 
 
 class Forgets(Protocol):
-    """An object that learns of services."""
+    """An object that learns about services."""
 
     def forget(self) -> None:
-        """Know as little of them as a new object does."""
+        """Forget what was learnt."""
 
 
 _alive: dict[int, weakref.ref[Forgets]] = {}
@@ -67,17 +67,17 @@ _alive: dict[int, weakref.ref[Forgets]] = {}
 
 
 def forgets_with_all(owner: Forgets) -> None:
-    """Have :func:`forget_everything` reach an object, as long as it lives; keep no strong reference to it."""
+    """Let :func:`forget_everything` reach an object while it lives; keep no strong reference to it."""
     number = id(owner)
     # The callback runs no bytecode, so nothing can interrupt it; the reference is its second argument, a default.
     _alive[number] = weakref.ref(owner, partial(_alive.pop, number))
 
 
 def forget_everything() -> None:
-    """Have every strategy and adapter of the process begin anew, as if it had just been made.
+    """Reset every strategy and adapter of the process, as if it had just been made.
 
     Quotas are full; no service is known to be down, no limit to be used up and no address to fail. Operations that wait
-    for a service or for a permit go at once. Quotas on Redis stay as they are: they are other processes', too.
+    for a service or for a permit go at once. Quotas on Redis, which other processes share, stay as they are.
     """
     for reference in list(_alive.values()):
         owner = reference()

@@ -1,9 +1,8 @@
-"""Exceptions of signal handlers and foreign code, which are not ours to handle (contract 2).
+"""Exceptions of signal handlers and foreign code, which the package does not handle (contract 2).
 
-A signal handler raises in the middle of anything: Celery's ``SoftTimeLimitExceeded``, an ordinary ``Exception``, at a
-task's soft time limit. Every broad ``except`` in the package checks for this first.
-
-Some handlers raise what the network raises, too: ``TimeoutError``, ``OSError``. Only the traceback tells these apart.
+A signal handler raises in the middle of anything, as Celery raises ``SoftTimeLimitExceeded``, an ordinary
+``Exception``. Every broad ``except`` in the package checks for this first. Some handlers raise what the network raises,
+too: ``TimeoutError``, ``OSError``. Only the traceback distinguishes these.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 def is_foreign(error: BaseException) -> bool:
     """Return True for an exception of a class that neither Python, nor :data:`PACKAGES`, nor a decoder defines."""
     package = type(error).__module__.partition(".")[0]
-    decoders: Any = sys.modules.get("urllib3.response")  # where it is not imported, nothing was decoded
+    decoders: Any = sys.modules.get("urllib3.response")  # if it is not imported, nothing was decoded
     of_decoders = () if decoders is None else decoders.HTTPResponse.DECODER_ERROR_CLASSES
     return package not in PACKAGES and not isinstance(error, of_decoders)
 
@@ -67,7 +66,8 @@ def is_interruption(error: BaseException) -> bool:
 
 def _handlers() -> frozenset[CodeType]:
     found: set[CodeType] = set()
-    signal: Any = sys.modules.get("signal")  # who has not imported it has set no handler, and it is slow to import
+    # A program that has not imported signal has set no handler, and the import is slow.
+    signal: Any = sys.modules.get("signal")
     for number in () if signal is None else signal.valid_signals():
         handler: Any = signal.getsignal(number)
         if not callable(handler):

@@ -1,4 +1,4 @@
-"""Policies of the smithy-kotlin design, and a retry loop for any block of code."""
+"""Policies as in smithy-kotlin, and a retry loop for any block of code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ R_contra = TypeVar("R_contra", contravariant=True)
 
 
 class RetryErrorType(enum.Enum):
-    """The sort of an error; a strategy may price and delay them differently."""
+    """The type of an error; a strategy may price and delay them differently."""
 
     ServerSide = "server side"
     ClientSide = "client side"
@@ -91,7 +91,7 @@ class RetryPolicy(Protocol[R_contra]):
 
 
 class StandardRetryPolicy:
-    """Takes any value for a success, and judges an exception by classifiers.
+    """Treats any value as a success, and judges an exception by classifiers.
 
     Override :meth:`evaluate_other_exceptions` for exceptions on which no classifier has an opinion.
 
@@ -153,7 +153,7 @@ class RetryFailure(RetryError):
 
 
 def directed(reason: RetryErrorType, error: Exception | None, deadline: float | None, clock: Clock) -> AttemptFailed:
-    """Return a try that failed, as a strategy is shown it, with the policy's decision in place of a verdict.
+    """Return a failed try as a strategy is shown it, with the policy's decision as its verdict.
 
     The options of a surrounding ``retry_options`` block hold as well, except its classifiers: the policy judges.
     """
@@ -181,7 +181,7 @@ class PolicyToken:
     def retry_delay(self) -> float:
         """The seconds to wait before the try.
 
-        :raises TypeError: if the strategy's own token tells no such number.
+        :raises TypeError: if the strategy's own token has no such number.
         """
         return delay_of(self.token, self.strategy)
 
@@ -280,9 +280,9 @@ def retry(
         try:
             _check_block(tries, strategy)
             token = token.schedule_retry(directive.reason, error=result.error, deadline=deadline)
-            _check_time(token.retry_delay, deadline, clock)  # a foreign strategy may not know the deadline
+            _check_time(token.retry_delay, deadline, clock)  # a foreign strategy may ignore the deadline
             _wait(token, deadline, clock)
-            _check_time(0.0, deadline, clock)  # and who sleeps may wake late
+            _check_time(0.0, deadline, clock)  # and a sleep may end late
         except RetryError as no:
             refusal = no
             break
@@ -318,7 +318,7 @@ def _until(deadline: float | None, clock: Clock) -> float | None:
 
 
 def _check_block(tries: int, strategy: RetryStrategy) -> None:
-    """Raise ``RetryError`` if the surrounding ``retry_options`` block, which a foreign strategy ignores, has it so."""
+    """Raise ``RetryError`` if the surrounding ``retry_options`` block, which a foreign strategy ignores, says so."""
     around = current_options.get()
     if around.enabled is False:
         raise RetryError(stop_reason=StopReason.DISABLED)

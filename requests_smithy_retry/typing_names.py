@@ -1,4 +1,4 @@
-"""What annotations name that this Python's ``typing`` may lack: ``typing.get_type_hints`` looks it up at run time.
+"""Names of annotations that ``typing`` may lack, for ``typing.get_type_hints`` at run time.
 
 A type checker reads ``typing_extensions``, which need not be installed.
 """

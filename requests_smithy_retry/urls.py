@@ -47,7 +47,7 @@ def scope_of(url: str) -> str:
 
 
 def user_of(headers: Mapping[str, str | bytes]) -> bytes:
-    """Return a mark of a request's user, by case-insensitive headers, from which no secret can be read."""
+    """Return a hash of a request's user, by case-insensitive headers; it shows no secret."""
     said = []
     fields = getattr(headers, "_store", headers)  # the dict in a CaseInsensitiveDict, which answers "in" sooner
     for name in KEYS:
@@ -72,7 +72,7 @@ def without_secrets(scope: str) -> str:
 
 
 class ScopeName(str):
-    """A scope whose text has secrets: it tells scopes apart, and its repr shows none."""
+    """A scope whose text has secrets, which its repr does not show."""
 
     __slots__ = ()
 

@@ -573,7 +573,7 @@ class World:
         if limiter is not None and (limiter._waiting or limiter._capacity < -1e-9):
             self.report("left: somebody waits for a permit, or there are fewer than none")
         for limits in () if users is None else users.known.values():
-            if limits.line:
+            if limits.queue:
                 self.report("left: somebody waits for a rate limit")
             if limits._under_way and not any(call.op.interrupt or call.was_cancelled for call in self.calls):
                 self.report(f"left: {len(limits._under_way)} requests are under way")

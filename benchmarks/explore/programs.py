@@ -13,7 +13,7 @@ from requests_smithy_retry.clock import SYSTEM_CLOCK, wait_in
 from requests_smithy_retry.config.retry_config import RetryConfig
 from requests_smithy_retry.config.retry_options import NOTHING
 from requests_smithy_retry.core.attempt import AttemptFailed
-from requests_smithy_retry.core.quota import Go
+from requests_smithy_retry.core.quota import Grant
 from requests_smithy_retry.core.retry_budget import CAPACITY, MOST, PayoffTokenBucket, RetryBudget
 from requests_smithy_retry.core.scope import Scopes
 from requests_smithy_retry.core.wait_queue import Bounds, Failure, Progress
@@ -208,7 +208,7 @@ class Waiting(Quota):
         super().check()
         for seen, at in self.ended:
             is_late = at != self.succeeded_at and not (self.has_leapt or self.was_interrupted)
-            if isinstance(seen, Go) and seen.why == "another request succeeded" and is_late:
+            if isinstance(seen, Grant) and seen.why == "another request succeeded" and is_late:
                 self.wrong.append(f"let go at {self.succeeded_at}, gone at {at}")
 
 
@@ -300,7 +300,7 @@ class Announced(Program):
 
     def check(self) -> None:
         limits: Any = self.limits
-        self.expect(expected=[], actual=list(limits.line), what="waiting")
+        self.expect(expected=[], actual=list(limits.queue), what="waiting")
         if max(self.waited, default=0.0) > 5.0 and not self.has_leapt:
             self.wrong.append(f"waited {self.waited} s for a limit that was used up for 2 s")
         if not self.was_interrupted:

@@ -14,7 +14,7 @@ from typing import Any
 
 from requests_smithy_retry import Clock, RetryError, StandardRetryStrategy
 from requests_smithy_retry.clock import Wait
-from requests_smithy_retry.core.quota import Go
+from requests_smithy_retry.core.quota import Grant
 from requests_smithy_retry.core.retry_budget import PlaceInQueue, RetryBudget
 from requests_smithy_retry.core.wait_queue import Bounds, Failure, Progress
 from requests_smithy_retry.quotas import ExponentialRetryBackoffStrategy
@@ -150,7 +150,7 @@ class Patient(Policy):
     def _decided(self, seen: Any, retries: int) -> tuple[float, Any] | Parked | None:
         """Return what the quota has decided, or who has to wait in its line."""
         if not isinstance(seen, PlaceInQueue):
-            return (seen.delay, (seen.progress, retries + 1)) if isinstance(seen, Go) else None
+            return (seen.delay, (seen.progress, retries + 1)) if isinstance(seen, Grant) else None
         place = seen
 
         def look() -> Any:

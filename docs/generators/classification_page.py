@@ -27,11 +27,11 @@ from requests_smithy_retry.wire.state import this_thread
 URL = "https://api.example.com/things"
 HEAD = """# Classification of every outcome
 
-`python docs/generate.py` makes this page: it sends each outcome through a `RetryAdapter` with the default classifiers.
+`python docs/generate.py` makes this page, with the default classifiers.
 
 - A **request fault** is never classified nor retried. *No opinion*: no classifier asks for a retry.
-- A POST is sent again where the server says that it did nothing, where no byte of it can have been written, or with an
-  `Idempotency-Key`. Why it is not in the other cases: [the resend rule](../howto/resend-post.md#the-resend-rule).
+- A POST is sent again if the server says that it did nothing, if no byte of it can have been written, or with an
+  `Idempotency-Key`, by [the resend rule](../howto/resend-post.md#the-resend-rule).
 
 """
 

@@ -189,7 +189,7 @@ def machine() -> str:
         machine = "{processor}, {cores} cores, {system}, {python}".format(**found["machine"])
         kinds.setdefault(machine, set()).add(found["date"])
     said = "; ".join(f"{machine}: {' and '.join(sorted(days))}" for machine, days in kinds.items())
-    return f"Measured on: {said}. The versions stand in `benchmarks/results`."
+    return f"Measured on: {said}. "
 
 
 def not_best() -> str:

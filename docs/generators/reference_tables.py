@@ -12,14 +12,12 @@ from typing import Any
 
 from requests_smithy_retry import StopReason
 from requests_smithy_retry import errors as stop_reason
-from requests_smithy_retry.config import texts
+from requests_smithy_retry.config import sources
 from requests_smithy_retry.config.options import Option
 from requests_smithy_retry.config.retry_config import OPTIONS
 from requests_smithy_retry.config.sources import VARIABLES, parse_text
 from requests_smithy_retry.core.endings import EXHAUSTED
 from requests_smithy_retry.errors import QUIET_ENDINGS
-from requests_smithy_retry.smithy.aws import KEYS
-from requests_smithy_retry.smithy.aws import VARIABLES as AWS_VARIABLES
 
 
 def cell(text: str) -> str:
@@ -62,7 +60,7 @@ def default_of(option: Option) -> str:
 
 def example_of(name: str) -> str:
     """Return an example of a variable's value. The code reads it before it is shown."""
-    example = texts.example_of(name, OPTIONS[name].default)
+    example = sources.example_of(name, OPTIONS[name].default)
     parse_text(name, example, "this page")
     return example
 
@@ -71,15 +69,6 @@ def environment() -> str:
     """Each variable of :data:`VARIABLES`, with a value."""
     lines = [f"{variable}={shlex.quote(example_of(name))}" for variable, name in VARIABLES.items()]
     return "\n".join(("```sh", *lines, "```"))
-
-
-def aws() -> str:
-    """Tabulate the settings that ``aws_config`` reads."""
-    rows = []
-    for variable, option in AWS_VARIABLES.items():
-        keys = [f"`{key}`" for key, own in KEYS.items() if own == option]
-        rows.append((f"`{variable}`", ", ".join(keys) or "-", f"`{option}`"))
-    return table(("variable", "key of the profile", "option"), rows)
 
 
 def attribute_docs(module: Any, class_name: str) -> dict[str, str]:
@@ -103,7 +92,8 @@ def stop_reasons() -> str:
     by: dict[str, list[str]] = {"Gives up; with `raise_on_status`, raises": [], "Gives up": [], "Ends": []}
     raises, gives_up, ends = by.values()
     for reason in StopReason:
-        meaning, found, gets = from_docstring(docs[reason.name]).partition(" The caller gets ")
+        text = re.sub(r" \(contract [\d.]+\)", "", from_docstring(docs[reason.name]))
+        meaning, found, gets = text.partition(" The caller gets ")
         if not found:
             raise ValueError(f"{reason.name} does not say what the caller gets")
         gets = gets.removesuffix(".").removeprefix(f"{USUAL[0]}; ")
@@ -114,7 +104,6 @@ def stop_reasons() -> str:
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
-    "aws": aws,
     "environment": environment,
     "stop-reasons": stop_reasons,
 }

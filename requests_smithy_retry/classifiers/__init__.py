@@ -1,4 +1,4 @@
-"""Classifiers: what says of an attempt whether it is worth a retry (contract 3). Each name is imported on first use."""
+"""Classifiers: they say whether an attempt is worth a retry (contract 3). Each name is imported on first use."""
 # ruff: noqa: I001 - "as" exports a name to type checkers
 
 from typing import TYPE_CHECKING
@@ -44,7 +44,7 @@ else:  # pragma: no branch - a type checker would accept any name
         "statuses": "HttpStatusCodeClassifier IdempotencyKeyClassifier",
         "transport_faults": "TransientErrorClassifier",
     }
-    """The names by module: the heart imports these modules, which must not import each other from here."""
+    """The names by module. The modules import each other directly, never from here."""
 
     __all__ = sorted(" ".join(_HOMES.values()).split())
 

@@ -53,7 +53,7 @@ def classify_operation(
 
 
 def joined(own: tuple[RetryClassifier, ...], added: tuple[RetryClassifier, ...]) -> tuple[RetryClassifier, ...]:
-    """Return classifiers in order, with those that were added; those of :func:`only` take the place of all."""
+    """Return classifiers in order, with the added ones; those of :func:`only` replace all."""
     if isinstance(added, Only):
         return in_order(added)
     return in_order((*own, *added)) if added else own

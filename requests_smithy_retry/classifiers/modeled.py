@@ -1,4 +1,4 @@
-"""The classifiers of errors that say themselves whether they may be retried: an exception, or a body (contract 3.4)."""
+"""The classifiers of errors that describe themselves, as an exception or in a body (contract 3.4)."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ Predicate = Callable[[Any], "bool | float | RetryAction | None"]
 
 
 LONGEST_INTEGER = 15
-"""Digits of a whole number that are converted exactly: converting thousands takes long, and Python refuses it."""
+"""The most digits of a whole number that are converted: Python refuses thousands of them."""
 
 
 def _whole_number(digits: str) -> float:

@@ -125,7 +125,7 @@ class Vouches(Protocol):
     """The optional ability of a classifier to know a request that failed."""
 
     def vouch(self, request: PreparedRequest) -> Vouched | None:
-        """Tell whether a request may be sent again; None: nothing is known of it."""
+        """Tell whether a request may be sent again; None: unknown."""
 
 
 class FunctionClassifier:
@@ -156,7 +156,7 @@ class FunctionClassifier:
         return self.classify_retry(outcome, NO_ACTION if previous is None else previous)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
-        """Go by name where the name of the decorated function is this classifier's, as a function does."""
+        """Pickle by name, as a function does, if the decorated function's name is this classifier's."""
         module = sys.modules.get(getattr(self.function, "__module__", None) or "")
         place = str(getattr(self.function, "__qualname__", ""))
         found: Any = module
@@ -261,7 +261,7 @@ class Only(tuple[RetryClassifier, ...]):
 def only(*classifiers: RetryClassifier) -> Only:
     """Return a value for the option ``classifiers`` by which these are asked in place of the default ones.
 
-    The rule that a request is sent again only where that is safe still holds (contract 3.4).
+    The resend rule still holds: a request is sent again only if that is safe (contract 3.4).
     """
     return Only(classifiers)
 

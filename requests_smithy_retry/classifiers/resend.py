@@ -20,7 +20,7 @@ def resend_ruling(facts: ResendFacts, status: int | None, verdict: RetryAction) 
     if obstacle is not None:
         return RetryForbidden(f"the body cannot be replayed: {obstacle}", StopReason.BODY_NOT_REPLAYABLE)
     if facts.strict and facts.is_cut and not _is_harmless(facts):
-        # urllib3 has handed the response over by then, whatever its Retry allows.
+        # By then urllib3 has handed over the response, whatever its Retry allows.
         return RetryForbidden(f"the server has answered, so the {facts.method} was applied", StopReason.NOT_RESENDABLE)
     if facts.unwritten or _may_be_repeated(facts):
         return None

@@ -19,14 +19,14 @@ THROTTLING_STATUSES = frozenset({429, 529})
 
 TRANSIENT, THROTTLED = RetryAction.transient_error(), RetryAction.throttling_error()
 ELSEWHERE = RetryAction.client_error()
-"""The service is well: this connection alone is not for the request's host."""
+"""The service works: only this connection is not for the request's host."""
 
 TOO_MANY_REQUESTS = 429
 FORBIDDEN = 403
 CONTENT_TOO_LARGE = 413
 MISDIRECTED = 421
 MOST_MISDIRECTED = 2
-"""The last attempt whose 421 is sent again: a server that always says so gets three requests."""
+"""The last attempt whose 421 is sent again: a server that always answers 421 gets three requests."""
 
 RATE_LIMIT_WORDS = rb"(?i)secondary rate limit|abuse detection|rate ?limit ?exceeded|rate ?limited"
 """The words by which the body of a 403 says that it is a rate limit: GitHub's, and those of Google's APIs."""
@@ -47,13 +47,12 @@ def verdict_on_status(status: int) -> RetryAction:
 class HttpStatusCodeClassifier:
     """Classifies 429 and 529 as throttling and the other chosen statuses as transient errors.
 
-    Where 429 is among them, a 403 that says that it is a rate limit is throttling, too: it has a ``Retry-After``, or
-    its body says so. A 413 with a ``Retry-After`` is transient. Some servers send ``Retry-After: 0`` with each answer,
-    which says nothing. A 421 came over a connection that is not for its host; it is sent again over a fresh one, at
-    most twice (RFC 9110 15.5.20). There is no opinion on the rest.
+    If 429 is among them, a 403 with a ``Retry-After``, or with a body that names a rate limit, is throttling, too. A
+    413 with a ``Retry-After`` is transient. ``Retry-After: 0`` does not count, because some servers send it always. A
+    421 is sent again over a fresh connection, at most twice (RFC 9110 15.5.20). There is no opinion on other statuses.
 
     :param codes: the statuses to retry, from 100 to 599.
-    :param by_status_alone: nothing else is looked at.
+    :param by_status_alone: True: headers and bodies do not count.
     :raises RetryConfigError: for anything but a collection of statuses.
     """
 
@@ -105,7 +104,7 @@ def _verdict_on_refusal(outcome: Outcome, otherwise: RetryAction) -> RetryAction
 
 STILL_RUNNING = 409
 AGAIN_SOON = RetryAction.retry_indicated(RetryReason(ErrorKind.CLIENT, 0.5, "pause"))
-"""The pause is that of Stripe's libraries. A request that may be an ordinary conflict is no outage of its service."""
+"""The pause is that of Stripe's libraries. A conflict of one request is no outage of the service."""
 OTHER_PAYLOAD = 422
 
 

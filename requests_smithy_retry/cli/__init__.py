@@ -30,7 +30,7 @@ commands:
 
 config and explain need click and rich: {{python}} -m pip install click rich
 """
-"""Shown where click is not installed; else click shows more."""
+"""Shown if click is not installed; click itself shows more."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -65,7 +65,7 @@ def as_text(resolved: RetryConfig, *, show_all: bool) -> str:
     worst = resolved.worst_case()
     rows = [
         *((words, _amount(worst, name)) for name, words in LINES.items()),
-        ("longest wait for a service that is down", _line_text(resolved)),
+        ("longest wait for a service that is down", _queue_text(resolved)),
         ("most failed retries of all operations on a service", _in_vain_text(worst)),
     ]
     width = max(len(words) for words, _ in rows)
@@ -78,18 +78,18 @@ def as_json_text(resolved: RetryConfig) -> str:
     options = {item.name: {"value": item.plain, "source": item.source} for item in resolved.settings()}
     bounds = resolved.worst_case()
     in_vain = None if bounds.in_vain is None else bounds.in_vain._asdict()
-    worst = {**dataclasses.asdict(bounds), "in_vain": in_vain, "line_wait": longest_line_wait(resolved)}
+    worst = {**dataclasses.asdict(bounds), "in_vain": in_vain, "line_wait": longest_queue_wait(resolved)}
     return json.dumps({"options": options, "worst_case": worst}, indent=2)
 
 
-def longest_line_wait(resolved: RetryConfig) -> float:
-    """Return the most seconds for which one operation waits for a service that is down, all such waits together."""
+def longest_queue_wait(resolved: RetryConfig) -> float:
+    """Return the most seconds for which one operation waits for a service that is down, in all its waits together."""
     bounds = Bounds(resolved.most_attempts, resolved.patience, resolved.operation_timeout)
     return bounds.in_all(0.0) if waits_for_service(resolved) else 0.0
 
 
-def _line_text(resolved: RetryConfig) -> str:
-    seconds = longest_line_wait(resolved)
+def _queue_text(resolved: RetryConfig) -> str:
+    seconds = longest_queue_wait(resolved)
     if seconds <= resolved.patience:
         return _seconds(seconds)
     return f"{_seconds(seconds)}; none once it has been down for {resolved.patience:g} s"
@@ -216,7 +216,7 @@ def _history(step: Any, request: PreparedRequest, config: RetryConfig, random: f
     own = config.replace(timeout=None, raise_on_status=False, listeners=(), jitter=Jitter.NONE.value)
     if hasattr(own.quota, "without_secrets"):
         own = own.replace(quota="payoff")  # nothing is asked of Redis; an operation alone has the same retries here
-    # While nobody succeeds, a service is asked for as long as there is patience; never a hundred times.
+    # Without a success, a service is asked as long as patience lasts: less than a hundred times.
     adapter = scripted(*[step] * ((own.most_attempts or ATTEMPTS) + 100), config=own, trust_env=False)
     strategy: Any = adapter.strategy
     for backoff in (strategy.policy.transient, strategy.policy.throttling):

@@ -1,7 +1,7 @@
 """One option as a field of a dataclass (contract 10.1): its default, the values it accepts, and its other properties.
 
-Everything about one option is declared beside its field, by :func:`option`. The tables that the rest of the package
-uses are read off the fields, by :func:`options_of`. :func:`nearest` helps with a name that does not exist.
+Everything about one option is declared with its field, by :func:`option`. :func:`options_of` reads the fields into the
+tables that the rest of the package uses. :func:`nearest` suggests a name for one that does not exist.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _warned: dict[str, object] = {}
 class Option(NamedTuple):
     """One option.
 
-    :param default: the value if nobody sets one.
+    :param default: the value if no source sets one.
     :param parse: accepts or refuses a value.
     :param meaning: one line for the table of the documentation.
     :param adapter_only: only the adapter uses it, and no strategy does.
@@ -52,7 +52,7 @@ class Option(NamedTuple):
 
     @property
     def allowed(self) -> str:
-        """The phrase for the values that the option accepts, as its refusals have it."""
+        """The phrase for the values that the option accepts, as in its error messages."""
         try:
             self.parse(object())
         except BadValue as refusal:
@@ -85,7 +85,7 @@ def options_of(owner: type) -> dict[str, Option]:
 def signature_with(
     options: Mapping[str, Option], annotations: Mapping[str, Any], function: Callable[..., Any]
 ) -> inspect.Signature:
-    """Return a function's signature with each option by name, for mix-ins that check which keywords it takes."""
+    """Return a function's signature with each option by name, for mix-ins that inspect it."""
     shown = inspect.signature(function)
     *own, rest = shown.parameters.values()
     keywords = [
@@ -134,6 +134,6 @@ MEANT = {word: name for name, words in WORDS.items() for word in words.split()}
 
 
 def nearest(name: str, known: Collection[str]) -> str:
-    """Return the hint that follows "there is no option of that name": the known names, or the one that was meant."""
+    """Return the hint that follows "there is no option of that name": the option that is meant, or all names."""
     meant = MEANT.get(name)
     return f"did you mean {meant!r}?" if meant in known else suggestion(name, known, repr)

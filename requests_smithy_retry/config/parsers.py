@@ -19,7 +19,7 @@ TOKEN_CHARACTERS = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxy
 """The characters of a method or a field name, by RFC 9110 5.6.2."""
 
 EVERY_METHOD = frozenset({"*", "all", "any"})
-"""Words that people write for all methods. Taken as names of methods, they would match no request."""
+"""Words that people write for all methods. As names of methods they would match no request."""
 
 LONGEST_TIMEOUT = 2_147_483
 """The longest time-out of a socket, in seconds. Beyond 31 bits of milliseconds, Python raises ``OverflowError``."""
@@ -45,7 +45,7 @@ def is_bool(value: Any) -> bool:
 
 
 boolean: Parse = only("True or False", is_bool)
-"""0 and 1 are more often a mistake than a wish."""
+"""0 and 1 are refused, because they are usually a mistake."""
 idempotency_key: Parse = only(
     "True, False, or a function that makes a key", lambda value: is_bool(value) or callable(value)
 )
@@ -69,7 +69,7 @@ function: Parse = only("a function or None", lambda value: value is None or call
 
 
 def one_of(*names: str) -> Parse:
-    """Accept one of some words, in any case, or the member of an enum that has it as its value."""
+    """Accept one of some words, in any case, or a member of an enum with such a value."""
 
     def parse(value: Any) -> str:
         value = value.value if isinstance(value, enum.Enum) else value

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from ..core.retry_budget import PayoffTokenBucket, capacity_of
 from ..core.server_hints import AMZ_MAX_EXTRA
 from ..core.wait_queue import ATTEMPTS, IDLE, LEAST_GAP, MOST_CREDIT, UNLIMITED, Bounds
-from .retry_config import has_line
+from .retry_config import has_queue
 
 if TYPE_CHECKING:
     from ..features.redis import RedisQuota
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .retry_config import RetryConfig
 
 REWARD = 1.0
-"""The tokens that a first-try success gives to a bucket whose capacity alone is told."""
+"""The tokens that a first-try success gives to a bucket that was given as a number."""
 
 
 class InVain(NamedTuple):
@@ -36,7 +36,7 @@ class InVain(NamedTuple):
 
 
 def in_vain(config: RetryConfig, *, waits: bool) -> InVain | None:
-    """Return the bound where operations wait for a service, or do not; None: the quota sets none."""
+    """Return the bound, given whether operations wait for a service; None: the quota sets none."""
     if not config.enabled or config.most_attempts == 1:
         return InVain(0, 0, 0)
     quota = config.effective_quota
@@ -44,7 +44,7 @@ def in_vain(config: RetryConfig, *, waits: bool) -> InVain | None:
         return None
     if isinstance(quota, str | PayoffTokenBucket):
         return _payoff(config, waits)
-    if has_line(quota):
+    if has_queue(quota):
         return _shared(config, cast("RedisQuota", quota), waits)
     if isinstance(quota, int | float):
         return _priced(config, quota, REWARD)
@@ -80,7 +80,7 @@ def _shared(config: RetryConfig, quota: RedisQuota, waits: bool) -> InVain:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One option: its name, the value in force, and where that came from."""
+    """One option: its name, the value in force, and the source of the value."""
 
     name: str
     value: Any
@@ -127,9 +127,9 @@ class WorstCase:
     """The bounds of one operation, and the most retries in vain of all operations of a scope.
 
     :param attempts: requests sent; None: no bound, because a service that is down is asked as long as patience lasts.
-    :param backoff: seconds slept, for permits and for a service that is down, too, where no server asks for a longer
-        wait; None: no bound.
-    :param sleep: seconds slept in all, where servers ask for as much as is ever granted; None: no bound.
+    :param backoff: seconds slept, for permits and for a service that is down, too, if no server asks for a longer wait;
+        None: no bound.
+    :param sleep: seconds slept in all, if servers ask for the longest waits that are granted; None: no bound.
     :param wall_time: seconds from the call to its return; None: no bound, because an attempt has none.
     :param in_vain: the most retries of one scope that fail, of this client or process alone; None: no bound.
     """
@@ -156,14 +156,14 @@ def worst_case(config: RetryConfig) -> WorstCase:
 
 
 def waits_for_service(config: RetryConfig) -> bool:
-    is_patient = has_line(config.effective_quota) and config.patience > 0
+    is_patient = has_queue(config.effective_quota) and config.patience > 0
     return is_patient and config.most_attempts != 1
 
 
 def _most_sent(config: RetryConfig) -> int:
     """Return the most requests of one operation that does not wait for a service.
 
-    If it does, and no number is given, so many are sent at most after its patience is over, and before it began.
+    For one that waits, without a number, it is the most that it sends before the wait and after its patience is over.
     """
     if config.most_attempts is not None:
         return config.most_attempts
@@ -171,14 +171,14 @@ def _most_sent(config: RetryConfig) -> int:
 
 
 def _longest_sleep(config: RetryConfig) -> float | None:
-    """Return the bound of sleeping where each wait is as long as a server or the program may ask for."""
+    """Return the bound of sleeping if each wait is as long as a server or the program may ask for."""
     asks_itself = config.classifiers or config.validate
     if config.is_given("patience") and not asks_itself:
-        # All that a server asks for is over when twice the patience is, as is the line's wait.
+        # Twice the patience bounds all that a server asks for, and the wait in the queue.
         slept = _longest(config, 0.0, 0.0)
         return slept if slept is None or waits_for_service(config) else slept + 2 * config.patience
     heeds_server = config.heeds_hints
-    # A delay that the program's own classifier asks for is granted even where headers are not heeded.
+    # A delay that the program's own classifier asks for is granted even if headers are not heeded.
     heeds_anybody = heeds_server or asks_itself
     # Either a hint takes the place of the backoff, or x-amz-retry-after adds to it.
     slept = _longest(config, config.max_retry_after if heeds_anybody else 0.0, AMZ_MAX_EXTRA if heeds_server else 0.0)
@@ -188,10 +188,10 @@ def _longest_sleep(config: RetryConfig) -> float | None:
 
 
 def _longest(config: RetryConfig, hint: float, extra: float) -> float | None:
-    """Return the bound of sleeping, permits included, where a hint replaces a backoff and ``extra`` is added to it."""
+    """Return the bound of sleeping, permits included, if a hint replaces a backoff and ``extra`` is added to it."""
     quota = config.effective_quota
-    # A bucket has its own rule, and nobody knows what a function makes. A quota with a line does not wait for tokens.
-    if getattr(quota, "on_empty", "fail") == "wait" or (callable(quota) and not has_line(quota)):
+    # A bucket has its own rule, and a function may make any. A quota with a queue does not wait for tokens.
+    if getattr(quota, "on_empty", "fail") == "wait" or (callable(quota) and not has_queue(quota)):
         return None  # tokens may come back at any time, or never
     if config.longest_backoff is None:
         return None
@@ -204,7 +204,7 @@ def _longest(config: RetryConfig, hint: float, extra: float) -> float | None:
 def _sum_of_delays(config: RetryConfig, longest: Callable[[int], float], hint: float, extra: float) -> float:
     # The longest backoff never falls from retry to retry, so once it is that of the last retry it stays so.
     if config.most_attempts is None and waits_for_service(config):
-        # Those that are paid for when patience is over may follow any number of questions, and one of these a hint.
+        # Retries that are paid for after patience is over may follow any number of questions, and one of these a hint.
         return (ATTEMPTS - 1) * max(hint, longest(UNLIMITED) + extra) + hint
     retries, seconds = (config.most_attempts or ATTEMPTS) - 1, 0.0
     last = longest(retries)
@@ -216,7 +216,7 @@ def _sum_of_delays(config: RetryConfig, longest: Callable[[int], float], hint: f
 
 
 def _in_floats(work_out: Callable[[], float | None]) -> float | None:
-    """Return the seconds; None for more than a float holds, which is no bound."""
+    """Return the seconds; None, no bound, for more than a float holds."""
     try:
         seconds = work_out()
         return seconds if seconds is None or math.isfinite(seconds) else None

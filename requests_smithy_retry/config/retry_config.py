@@ -42,14 +42,14 @@ Quota: TypeAlias = float | str | RetryQuota | RedisClient | Callable[[str], Retr
 TimeoutType: TypeAlias = float | tuple[float | None, float | None] | Timeout | None
 
 
-def has_line(quota: Any) -> bool:
+def has_queue(quota: Any) -> bool:
     """Return True for the quota by which operations wait for a service that is down."""
-    return isinstance(quota, str | PayoffTokenBucket) or getattr(quota, "has_line", False)
+    return isinstance(quota, str | PayoffTokenBucket) or getattr(quota, "has_queue", False)
 
 
-NO_LINE = "only the quota 'payoff' waits for a service, and one on Redis"
+NO_QUEUE = "only the quota 'payoff' waits for a service, and one on Redis"
 
-PUBLISHED = f"it asks for the published bucket, and {NO_LINE}; quota='payoff' asks for that"
+PUBLISHED = f"it asks for the published bucket, and {NO_QUEUE}; quota='payoff' asks for that"
 
 PUBLISHED_CAPACITY = 500
 """Tokens of a bucket of the AWS SDKs."""
@@ -75,14 +75,14 @@ class RetryConfig:
     mode: str = option("standard", types.one_of("standard", "adaptive"), "the built-in strategy that decides")
     max_attempts: int | None = option(
         None,
-        whole_number(1, none=True),
+        whole_number(none=True),
         "most requests that one operation sends; None: three, and in an outage as many as patience allows",
     )
     retry_spec: str = option("2.1", types.one_of(*RETRY_SPECS), "the published set of numbers that is the default")
     backoff: float | Backoff | None = option(
         None,
         types.backoff,
-        "seconds before each retry, or what computes them; None: random, doubling from the base of retry_spec",
+        "seconds before each retry; None: random, doubling from the base of retry_spec",
     )
     max_backoff: float = option(20.0, number(), "longest computed backoff, s")
     jitter: str | Jitter = option(
@@ -93,7 +93,7 @@ class RetryConfig:
     quota: Quota = option(
         "payoff",
         types.quota,
-        "retry budget of a scope: 'payoff', a number of tokens, a bucket, a function that makes one, Redis, or None",
+        "retry budget of a scope",
     )
     patience: float = option(
         5.0, number(), "age that an outage may reach before calls stop waiting for the service, s; 0: no call waits"
@@ -114,7 +114,7 @@ class RetryConfig:
         None, number(above=0, none=True), "most seconds for each attempt, s"
     )
     deadline_header: str | tuple[str, str] | None = adapter_option(
-        None, types.deadline_header, "header that tells the server how much time is left: a name, or (name, 'date')"
+        None, types.deadline_header, "header that tells the server how much time is left"
     )
     timeout: TimeoutType = adapter_option(None, types.timeout, "timeout of requests that have none")
     max_idle: float = adapter_option(
@@ -218,7 +218,7 @@ class RetryConfig:
 
     @property
     def patience_given(self) -> float | None:
-        """The patience that somebody set, which also bounds the waits that servers ask for; None: nobody did."""
+        """The patience that a source set, which also bounds the waits that servers ask for; None: none did."""
         return self.patience if self.is_given("patience") else None
 
     def effective(self, name: str) -> Any:
@@ -261,10 +261,7 @@ class RetryConfig:
 
     @property
     def effective_quota(self) -> Quota:
-        """``quota``; if no source set it, the published bucket if other options ask for one.
-
-        Published numbers ask for it.
-        """
+        """``quota``; or the published bucket, if no source set it and other options, such as ``retry_spec``, ask."""
         return self.quota if self._asks_for_numbers() is None else PUBLISHED_CAPACITY
 
     def _asks_for_numbers(self) -> str | None:
@@ -287,9 +284,9 @@ class RetryConfig:
         return self.replace_from(dict.fromkeys(check_names(options), "code"), **options)
 
     def replace_from(self, sources: Mapping[str, str], **options: Any) -> Self:
-        """Return a config with some options changed whose values do not come from code.
+        """Return a config with some options changed, whose values come from these sources.
 
-        An option that contradicts one of a higher layer is left out: a variable's beside one of the program's, say.
+        An option that contradicts one of a higher layer is left out, such as a variable's beside one of the program's.
         """
         if not options:
             return self
@@ -351,7 +348,7 @@ class RetryConfig:
         return name in self._sources
 
     def is_settled(self, name: str) -> bool:
-        """Return True if the environment has no say in an option any more: more than a library's defaults set it."""
+        """Return True if the environment cannot set an option any more: more than a library's defaults did."""
         return self._sources.get(name, LIBRARY) != LIBRARY
 
     def settings(self) -> tuple[Setting, ...]:
@@ -389,9 +386,9 @@ class RetryConfig:
 OPTIONS = options_of(RetryConfig)
 """Every option by name, in the order of the documentation."""
 ADAPTER_OPTIONS = frozenset(name for name, item in OPTIONS.items() if item.adapter_only)
-"""The options that the adapter itself goes by. All others are the strategy's."""
+"""The options that the adapter itself uses. All others are the strategy's."""
 CLASSIFIER_OPTIONS = frozenset(name for name, item in OPTIONS.items() if item.classifiers_only)
-"""The options that the classifiers go by. Beside a foreign strategy, the adapter asks them about the resend rule."""
+"""The options that the classifiers use. Beside a foreign strategy, the adapter asks them for the resend rule."""
 
 
 class RetryOptions(TypedDict, total=False):
@@ -441,12 +438,12 @@ def unknown_option(name: str) -> str:
 
 
 class Contradiction(NamedTuple):
-    """A rule by which options would do nothing beside a value of another one.
+    """A rule that refuses options which would have no effect beside a value of another one.
 
-    :param options: the options that would do nothing.
-    :param applies: given the value of the other option, tells whether they would do nothing.
-    :param may_be_idle: they may have the value that asks for nothing all the same; see :data:`IDLE`.
-    :param unless: an option that, where it is set, decides in place of the other one.
+    :param options: the options that would have no effect.
+    :param applies: tells, given the value of the other option, whether they would have no effect.
+    :param may_be_idle: they may still have their neutral value; see :data:`IDLE`.
+    :param unless: an option that decides instead of the other one, if it is set.
     """
 
     options: tuple[str, ...]
@@ -457,29 +454,29 @@ class Contradiction(NamedTuple):
     unless: str = ""
 
     def voids(self, config: RetryConfig, *, is_idle: bool) -> bool:
-        """Return True if the options of this rule do nothing beside the other one, as a config has it."""
+        """Return True if the options of this rule have no effect beside the other one in a config."""
         is_excepted = (self.may_be_idle and is_idle) or config.is_given(self.unless)
         return not is_excepted and config.is_given(self.other) and self.applies(getattr(config, self.other))
 
 
 IDLE = {"patience": 0}
-"""The values that have no effect; for an option that is not here, this is the default."""
+"""The neutral values; that of an option that is not here is its default."""
 
 CONTRADICTIONS = (
-    Contradiction(("patience",), "quota", lambda quota: not has_line(quota), NO_LINE, may_be_idle=True),
+    Contradiction(("patience",), "quota", lambda quota: not has_queue(quota), NO_QUEUE, may_be_idle=True),
     Contradiction(("patience",), "retry_spec", bool, PUBLISHED, may_be_idle=True, unless="quota"),
     Contradiction(("patience",), "aws_config", bool, PUBLISHED, may_be_idle=True, unless="quota"),
     Contradiction(
         ("retry_status_codes", "validate"),
         "classifiers",
         lambda classifiers: isinstance(classifiers, Only),
-        "only the default classifiers go by it",
+        "only the default classifiers use it",
     ),
     Contradiction(
         ("max_backoff",),
         "backoff",
         lambda backoff: backoff is not None,
-        "it bounds the backoff that doubles alone",
+        "it only bounds a backoff that doubles",
         may_be_idle=True,
     ),
     Contradiction(("aws_config",), "trust_env", not_, "without trust_env no AWS settings are read", may_be_idle=True),
@@ -490,7 +487,7 @@ CONTRADICTIONS = (
 
 
 def contradictions(config: RetryConfig) -> Iterator[tuple[str, str, str]]:
-    """Yield each given option that would do nothing, the given one that makes it void, and the reason."""
+    """Yield each given option that would have no effect, the given one that voids it, and the reason."""
     for name, item in OPTIONS.items():
         value = getattr(config, name)
         if value is None or not config.is_given(name):
@@ -502,12 +499,12 @@ def contradictions(config: RetryConfig) -> Iterator[tuple[str, str, str]]:
 
 COMMAND_LINE = "the command line"
 IN_THE_PROGRAM = frozenset({"code", COMMAND_LINE, "max_retries"})
-"""The sources of the values that the program itself gives, beside the class of a strategy."""
+"""The sources in the program itself, beside the class of a strategy."""
 LIBRARY = "the library's defaults"
 
 
 def _rank(source: str) -> int:
-    """Return the layer that a source is of: the program, above its environment, above the defaults of a library."""
+    """Return the layer of a source: the program is above its environment, which is above the defaults of a library."""
     if source == LIBRARY:
         return 0
     return 2 if source in IN_THE_PROGRAM or source.startswith("strategy ") else 1
@@ -520,7 +517,7 @@ def _check_contradictions(config: RetryConfig) -> None:
 
 
 def _overruled(config: RetryConfig) -> dict[str, str]:
-    """Return the options that contradict one of a higher layer, each with the phrase for what wins."""
+    """Return the options that contradict one of a higher layer, each with a phrase for what wins."""
     found: dict[str, str] = {}
     for name, other, why in contradictions(config):
         for ours, theirs in ((name, other), (other, name)):

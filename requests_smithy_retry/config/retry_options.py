@@ -34,7 +34,7 @@ class OperationOptions:
     and a line to :class:`OperationKeywords`.
     """
 
-    max_attempts: int | None = option(None, whole_number(1), "most requests that each operation sends")
+    max_attempts: int | None = option(None, whole_number(), "most requests that each operation sends")
     classifiers: tuple[RetryClassifier, ...] = option(
         (), types.classifiers, "beside the strategy's own and those of outer blocks, or with only(...) in their place"
     )
@@ -88,7 +88,7 @@ class _Entry:
         self.changes = changes or {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Entry, ()  # an error may be pickled with its options; no block goes with them
+        return _Entry, ()  # an error may be pickled with its options, but without their blocks
 
 
 OPERATION_OPTIONS = options_of(OperationOptions)
@@ -123,10 +123,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class OptionsBlock(ContextDecorator):
-    """The block of :func:`retry_options`: enter it with ``with``, or decorate a function with it, as often as you like.
+    """The block of :func:`retry_options`: enter it with ``with``, or decorate a function with it, any number of times.
 
-    Blocks may end in any order, as those of generators do. A block that ends in another context than it began in, for
-    instance in another thread, stays in force where it began.
+    Blocks may end in any order, as those of generators do. A block that ends in another context, for instance in
+    another thread, stays in force where it began.
     """
 
     def __init__(self, changes: Mapping[str, Any], clock: Clock) -> None:
@@ -174,7 +174,7 @@ class OptionsBlock(ContextDecorator):
 def _changed(outer: OperationOptions, entry: _Entry) -> OperationOptions:
     changes = dict(entry.changes)
     added = changes.get("classifiers", ())
-    kind = type(outer.classifiers)  # what an outer block left out stays out
+    kind = type(outer.classifiers)  # what an outer block replaced stays out
     changes["classifiers"] = added if isinstance(added, Only) else kind((*outer.classifiers, *added))
     if "validate" in changes:
         others = [item for item in changes["classifiers"] if item is not outer.validate]
@@ -190,9 +190,9 @@ def retry_options(*, clock: Clock = SYSTEM_CLOCK, **options: Unpack[OperationKey
     Use it as ``with retry_options(max_attempts=1):`` or as a decorator. The threads of a pool do not inherit it; to
     pass it on, start their work with ``contextvars.copy_context().run``.
 
-    An inner block overrides what it names and inherits the rest; its classifiers are added to the outer ones, unless
-    they are given as ``only(...)``: then they replace all others. The earliest deadline counts, and
-    bounds redirects, auth re-sends and several requests together (contract 8.4).
+    An inner block overrides what it names and inherits the rest. Its classifiers are added to the outer ones, or
+    replace all others if they are given as ``only(...)``. The earliest deadline counts, and bounds redirects, auth
+    re-sends and several requests together (contract 8.4).
 
     :param clock: measures the deadline.
     :param options: any field of :class:`.OperationOptions`; None is the same as not given.

@@ -1,7 +1,7 @@
 """The sources of options (contract 10.2): code, the environment, AWS settings; and values from text.
 
-A text is read in every possible way, and the option takes the first meaning that it accepts. So an option needs no
-text parser of its own, and a new option needs no change here.
+A text is read in every possible way, and the option takes the first meaning that it accepts. So no option needs a
+parser of texts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from ..errors import RetryConfigError
 from .options import MEANT, PREFIX, Option, source_of, warn_of_variable, warn_of_void
 from .parsers import one_of
 from .retry_config import COMMAND_LINE, OPTIONS, RetryConfig
-from .texts import ALLOWED, example_of
 
 VARIABLES: dict[str, str] = {
     PREFIX + name.upper(): name for name, option in OPTIONS.items() if not option.not_from_environment
@@ -38,6 +37,50 @@ _WITH_UNIT = rf"(?i)({_NUMBER})\s*({'|'.join(UNITS)})"
 Found = dict[str, tuple[Any, str]]
 
 
+ALLOWED = {
+    "backoff": "a finite number of seconds (0 or more), or none",
+    "quota": "a finite number of tokens (0 or more), payoff, a redis://, rediss:// or unix:// URL (special characters "
+    "percent-encoded), or none for no quota",
+    "pacing": "announced or off",
+    "deadline_header": "a header's name, alone or with seconds or date after a comma, or none",
+    "timeout": "seconds above 0 and up to 2147483, two of them with a comma between (to connect, to read), or none",
+    "allowed_methods": "names of methods, separated by commas, or none for all methods,",
+    "retry_status_codes": "statuses from 100 to 599, separated by commas",
+    "telemetry": "log, otel and prometheus, separated by commas,",
+}
+"""What a text may be, by option; for the others, the phrase about values holds for texts, too."""
+
+EXAMPLES = {
+    "mode": "adaptive",
+    "max_attempts": "5",
+    "retry_spec": "2.0",
+    "backoff": "100ms",
+    "max_backoff": "10s",
+    "jitter": "none",
+    "quota": "redis://cache:6379/0",
+    "patience": "10s",
+    "max_retry_after": "5min",
+    "pacing": "off",
+    "operation_timeout": "30",
+    "operation_attempt_timeout": "10",
+    "deadline_header": "X-Request-Deadline",
+    "timeout": "3.05, 27",
+    "allowed_methods": "GET, HEAD",
+    "retry_status_codes": "429, 503",
+    "raise_on_status": "true",
+    "enabled": "false",
+    "telemetry": "log, otel",
+    "aws_config": "my-profile",
+}
+"""By option, where :func:`example_of` has no better one."""
+
+
+def example_of(name: str, default: Any) -> str:
+    """Return an example of an option's text."""
+    by_kind = {bool: "no" if default is True else "yes"}.get(type(default), "10s")
+    return EXAMPLES.get(name, by_kind)
+
+
 def parse_text(name: str, text: str, source: str) -> Any:
     """Return the value of an option from text; raise ``RetryConfigError`` for a text that it does not allow."""
     text = text.strip()
@@ -54,7 +97,7 @@ def parse_text(name: str, text: str, source: str) -> Any:
 
 
 def _example(name: str, source: str) -> str:
-    """Return an example for who wrote a variable of ours or a command line; others write in a file of another kind."""
+    """Return an example for the writer of one of our variables or of a command line; a profile has another syntax."""
     variable = PREFIX + name.upper()
     written = {source_of(variable): variable, COMMAND_LINE: name}.get(source)
     return "" if written is None else f"; {written}={shlex.quote(example_of(name, OPTIONS[name].default))} for example"
@@ -106,13 +149,13 @@ def _instead_of(variable: str) -> str:
 
 
 MOUNTED_VALUES = ("none", "plain", "all", "replace")
-"""Each reaches all adapters that the ones before it reach, and more."""
+"""Each value reaches all adapters that the ones before it reach, and more."""
 
 _MOUNTED = Option("mounted", "none", one_of(*MOUNTED_VALUES), "which adapters of others are made to retry")
 
 
 def mounted_of(value: Any, environ: Mapping[str, str], source: str = "code", *, default: str = "none") -> str:
-    """Return which adapters that a program mounts are made to retry: the value, the environment's, the default."""
+    """Return the value of ``mounted``: the one given, that of the environment, or the default."""
     said = environ.get(MOUNTED, "").strip()
     if value is None:
         return str(_MOUNTED.read(said or default, source_of(MOUNTED)))
@@ -128,7 +171,7 @@ AWS_OPTIONS = frozenset({"max_attempts", "mode", "retry_spec"})
 
 
 def resolve(config: C, environ: Mapping[str, str] | None = None, names: Collection[str] = OPTIONS) -> C:
-    """Return a config with the environment's values for those of the options that the program has not set."""
+    """Return a config with the environment's values for the options that the program has not set."""
     if not config.trust_env:
         return config
     environ = os.environ if environ is None else environ
@@ -138,7 +181,7 @@ def resolve(config: C, environ: Mapping[str, str] | None = None, names: Collecti
         return config.replace_from({"enabled": said["enabled"][1]}, enabled=False)  # it beats code and all else
     found = {name: (parse_text(name, *text), text[1]) for name, text in said.items() if name in names}
     _warn_of_void(config, said, found)
-    # Beside a strategy AWS settings do not apply: they were read, if at all, when the strategy was made.
+    # AWS settings do not apply beside a strategy, which read them when it was made.
     if not AWS_OPTIONS.isdisjoint(names):
         found = {**_asked_of_aws(config, environ, names, found), **found}
     wanted = {name: value for name, value in found.items() if not config.is_settled(name)}
@@ -147,7 +190,7 @@ def resolve(config: C, environ: Mapping[str, str] | None = None, names: Collecti
 
 
 def _warn_of_void(config: RetryConfig, said: Mapping[str, tuple[str, str]], found: Found) -> None:
-    """Warn of the variables whose options the program has set, or has left to a strategy that it made itself."""
+    """Warn of the variables whose options the program has set, or a strategy that it made."""
     for name, (text, source) in said.items():
         if name not in found:
             warn_of_void(name, text, source, "it belongs to the strategy that the adapter was given")

@@ -1,1 +1,1 @@
-"""The heart: a machine that decides, a driver that acts, and the scopes that operations share."""
+"""The loop that sends, the strategies that decide, and the scopes that operations share."""

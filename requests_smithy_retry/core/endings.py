@@ -1,4 +1,4 @@
-"""The end of an operation for its caller (contract 2.8): exceptions in place of the last attempt's own outcome."""
+"""The end of an operation for its caller (contract 2.8): exceptions that replace the last attempt's own outcome."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ EXHAUSTED = frozenset(
         StopReason.BODY_NOT_REPLAYABLE,
     }
 )
-"""The reasons for which ``raise_on_status`` raises: a retry was wanted and could not be had."""
+"""The reasons for which ``raise_on_status`` raises: a retry was wanted, and not possible."""
 
 
 class TooManyResponses(MaxRetryError):
-    """The cause of a ``RetryError``, with urllib3's words for a status that its retries did not mend."""
+    """The cause of a ``RetryError``, in urllib3's words for a status that its retries did not cure."""
 
     reason: ResponseError
 
@@ -47,14 +47,14 @@ class TooManyResponses(MaxRetryError):
 
 
 def is_raised(response: Response | None, stop_reason: StopReason, listed: Collection[int] = ()) -> bool:
-    """Return True if ``raise_on_status`` means this response."""
+    """Return True if ``raise_on_status`` applies to this response."""
     if response is None or stop_reason not in EXHAUSTED:
         return False
     return response.status_code >= 400 or response.status_code in listed
 
 
 def status_error(response: Response, history: RetryHistory) -> Exception:
-    """Return the exception of ``raise_on_status``, which is urllib3's habit."""
+    """Return the exception of ``raise_on_status``, as urllib3 raises it."""
     url = urlsplit(str(response.request.url))  # neither userinfo nor query is shown
     pool = getattr(response.raw, "_pool", None)  # a stand-in for a urllib3 response may lack the attribute
     where = pool or f"{url.scheme}://{url.hostname}", url.path or "/"
@@ -65,13 +65,13 @@ def status_error(response: Response, history: RetryHistory) -> Exception:
 
 
 def not_sent_error(request: PreparedRequest, history: RetryHistory) -> Exception:
-    """Return the exception for an operation that was refused permission to send, and has no outcome to hand over."""
+    """Return the exception for an operation that was not allowed to send, and so has no outcome."""
     error = requests.exceptions.ConnectTimeout(f"not sent: {history.why}", request=request)
     attach(error, history)
     return error
 
 
 def wait_that_ended(error: Exception | None) -> WaitEnded | None:
-    """Return the exception that ended a wait for the rest of a body, which is to be raised in place of the body's."""
+    """Return the exception that ended a wait for the rest of a body, which is raised instead of the body's."""
     causes = [getattr(part, "__cause__", None) for part in getattr(error, "args", ())]
     return next((cause for cause in causes if isinstance(cause, WaitEnded)), None)

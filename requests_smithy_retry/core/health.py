@@ -1,4 +1,4 @@
-"""The health of a service, by what its attempts saw, whether or not a retry may follow them. Pure but for one value."""
+"""The health of a service: what its attempts saw, whether or not a retry may follow them."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from ..classifiers.outcome import Outcome
 from .rules import asks_again
 
 KNOWN_FOR = 300.0
-"""Seconds without an attempt after which nobody knows how a service is."""
+"""Seconds without an attempt after which the health of a service is unknown."""
 
 
 class Health:
-    """What was last seen of one service. It is one value, replaced whole, so threads need no lock."""
+    """The last thing seen of one service: one value, replaced whole, so threads need no lock."""
 
     def __init__(self) -> None:
         self._failing: tuple[float, float] | None = None
         """The first failure after the last success, and the last one; None: the last thing seen was a success."""
 
     def saw(self, now: float, *, fails: bool | None) -> None:
-        """Take in the end of an attempt; None: it says nothing of the service."""
+        """Record the end of an attempt; None: it says nothing about the service."""
         if fails:
             known = None if self.down_for(now) is None else self._failing
             self._failing = (now if known is None else known[0]), now
@@ -35,16 +35,16 @@ class Health:
         return None if failing is None or now - failing[1] > KNOWN_FOR else now - failing[0]
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Start over."""
         self._failing = None
 
 
 def shows_failure(outcome: Outcome, verdict: Classification | None, *, is_translated: bool) -> bool | None:
     """Return True if an attempt shows that its service fails, False if it shows that it works; None: neither.
 
-    What a classifier said counts, also where the resend rule forbids a retry for all that.
+    A classifier's verdict counts even if the resend rule forbids the retry.
 
-    :param verdict: None: nobody was asked.
+    :param verdict: None: no classifier was asked.
     :param is_translated: the options come from a urllib3 ``Retry``.
     """
     if outcome.has_progressed:
@@ -59,7 +59,7 @@ def shows_failure(outcome: Outcome, verdict: Classification | None, *, is_transl
 
 
 def _indicated(verdict: Classification | None) -> RetryReason | None:
-    """Return the last reason for which a classifier wanted a retry; None: none did."""
+    """Return the last reason for which a classifier wanted a retry, or None."""
     for vote in reversed(() if verdict is None else verdict.votes):
         if isinstance(vote.action, RetryIndicated):
             return vote.action.reason

@@ -1,4 +1,4 @@
-"""The plan of an adapter: its configuration, with all that each call would look up otherwise. Made once."""
+"""The plan of an adapter: its configuration, and all that each call would otherwise look up. Made once."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Plan:
-    """What the calls of an adapter go by.
+    """What the calls of an adapter share.
 
     :param policy: of the config, for a strategy whose tokens have none of their own.
     :param beside: classifiers of the config, which are asked beside those of a strategy that is not built in.
     :param scopes: for a strategy whose tokens have none of their own.
     :param send: makes one attempt, through the features.
-    :param listening: the features that hear of verdicts.
+    :param listening: the features that learn verdicts.
     """
 
     config: RetryConfig

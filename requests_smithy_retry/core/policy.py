@@ -1,4 +1,4 @@
-"""A configuration as a strategy goes by it (contract 2.6): who classifies, and how long is waited. Made once."""
+"""The rules of a configuration (contract 2.6): which classifiers are asked, and how long a retry waits. Made once."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import Only, RetryClassifier, in_order, sees_successes
 from ..config.retry_options import OperationOptions
 from .backoff import ExponentialRetryBackoffStrategy, RetryBackoffStrategy
-from .polling import OWN_RULE, PAUSE
 from .port import Feature, overrides
+from .rules import OWN_RULE, PAUSE
 from .server_hints import HINTS, Hint, delay_for, is_too_long, read_hint
 from .wait_queue import Bounds
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 LEAST_TIME = 0.002
-"""The seconds before a deadline in which no retry begins: hardly one is answered so soon, and the failure of any other
-would take the place of the last answer."""
+"""No retry begins in the last seconds before a deadline: it would hardly be answered, and its failure would replace the
+last answer."""
 
 
 def leaves_time(moment: float, deadline: float | None, *, is_first: bool = False) -> bool:
     """Return True if an attempt that begins at a moment has time before the deadline.
 
-    :param is_first: it is the first one, in whose place there is no answer: any time will do.
+    :param is_first: there is no earlier answer to return, so any time will do.
     """
     return deadline is None or deadline - moment > (0.0 if is_first else LEAST_TIME)
 
@@ -43,7 +43,7 @@ class Delay(NamedTuple):
 
     :param backoff: the computed part, for decorrelated jitter.
     :param asked: the hint, if there is one.
-    :param longest: seconds after the beginning of the operation by which a wait that is asked for must be over.
+    :param longest: seconds after the beginning of the operation in which a wait that is asked for must be over.
     """
 
     seconds: float
@@ -61,14 +61,14 @@ class TooLong(NamedTuple):
 
 
 HintReader = Callable[[Outcome], Hint | None]
-"""Reads what a response that throttles asks for besides ``Retry-After``."""
+"""Reads the wait that a throttling response asks for without ``Retry-After``."""
 
 
 class Policy:
     """The rules of a strategy; they do not change.
 
-    :param hints: readers of further hints, which count where a response has none of the well-known ones.
-    :param counts: for a urllib3 ``Retry``: given the outcomes so far, says in a phrase which of its counts is used up.
+    :param hints: readers of further hints, which count if a response has none of the well-known ones.
+    :param counts: for a urllib3 ``Retry``: given the outcomes so far, returns the phrase for a count that is used up.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class Policy:
         return said
 
     def asked(self, outcome: Outcome, verdict: Classification | None) -> float | None:
-        """Return the seconds for which somebody asked after an attempt that is the last one; None: nobody did."""
+        """Return the wait in seconds that was asked for after the last attempt, or None."""
         action = None if verdict is None else verdict.action
         reason = action.reason if isinstance(action, RetryIndicated) else RetryReason(ErrorKind.SERVER)
         return max((hint.seconds for hint in self._hints(reason, outcome)), default=None)

@@ -1,8 +1,8 @@
 """The seams of features (contract 2). The heart imports none of them; :mod:`~requests_smithy_retry.features.table`
 lists them.
 
-A feature may bring classifiers, read hints, stand around each send, and hear of each verdict on a failure. What only
-listens is a listener.
+A feature may bring classifiers, read hints, wrap each send, and learn each verdict on a failure. What only listens is a
+listener.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .server_hints import Hint
 
     Send = Callable[[Call], Response]
-    """Makes one attempt of a call, and returns the response of which nothing was read, or raises."""
+    """Makes one attempt of a call, and returns the response with its body unread, or raises."""
 
 
 class Feature:
@@ -39,28 +39,28 @@ class Feature:
         return ()
 
     def hint(self, outcome: Outcome) -> Hint | None:
-        """Return the wait that a throttling response asks for in another way than ``Retry-After``; None: for none."""
+        """Return the wait that a throttling response asks for without ``Retry-After``, or None."""
         return None
 
     def around(self, send: Send, call: Call) -> Response:
         """Make one attempt by ``send``, once what has to come before it is done.
 
-        To wait, use the clock of the call. To end the call in place of the attempt, raise ``RetryError``.
+        To wait, use the clock of the call. To end the call without the attempt, raise ``RetryError``.
         """
         return send(call)
 
     def judged(self, call: Call, outcome: Outcome, verdict: Classification) -> None:
-        """Take in the verdict on an attempt that failed, or that a classifier looked at."""
+        """Learn the verdict on an attempt that failed, or that a classifier looked at."""
 
 
 class Rest(Protocol):
     """The rest of a body that broke off, for which a call of its own asks."""
 
     def receive(self, response: Response) -> object:
-        """Take in an answer of which nothing was read."""
+        """Receive an answer whose body is unread."""
 
     def ending(self, reason: StopReason, why: str) -> tuple[StopReason, str]:
-        """Return why the call is over, given what its last answer says of it, and the phrase."""
+        """Return the stop reason of the call and its phrase, given those of its last answer."""
 
     def count(self, counters: Counters, scope: str, history: RetryHistory) -> None:
         """Count the call as a part of the one whose body it is."""
@@ -72,7 +72,7 @@ def overrides(feature: Feature, name: str) -> bool:
 
 
 def send_attempt(call: Call) -> Response:
-    """Make one attempt by the adapter of the call. A bound method in its place would keep dropped adapters alive."""
+    """Make one attempt by the adapter of the call. A bound method would keep dropped adapters alive."""
     return call.adapter._send_attempt(call)
 
 

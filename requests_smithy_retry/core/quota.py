@@ -8,11 +8,11 @@ from ..errors import StopReason
 
 if TYPE_CHECKING:
     from .attempt import AttemptFailed
-    from .wait_queue import Back, Bounds, Failure, Progress
+    from .wait_queue import Bounds, Failure, PastOutage, Progress
 
 
 class Refused(NamedTuple):
-    """No, for a reason, and in a phrase if the reason's own is not enough."""
+    """A refusal: its reason, and a phrase if the reason's own is not enough."""
 
     reason: StopReason
     waited: float = 0.0
@@ -20,14 +20,14 @@ class Refused(NamedTuple):
 
 
 class Payment(NamedTuple):
-    """The tokens of a bucket before and after a retry was paid, and which bucket it was; as the record has them."""
+    """The tokens of a bucket before and after it paid for a retry, and the name of the bucket, for the record."""
 
     quota_before: float
     quota_after: float
     quota_source: str
 
 
-class Go(NamedTuple):
+class Grant(NamedTuple):
     """Another attempt may be made, after ``delay`` seconds."""
 
     progress: Progress
@@ -38,7 +38,7 @@ class Go(NamedTuple):
 
 
 class TokenBucketSnapshot(NamedTuple):
-    """A bucket at one moment, and the line in front of it, if it has one.
+    """A bucket at one moment, and the queue in front of it, if it has one.
 
     :param capacity: the most it holds.
     :param available: the tokens that it holds.
@@ -79,18 +79,18 @@ class RetryQuota(Protocol):
 
 
 class Quota:
-    """May an operation of this scope have another attempt, and when? It is given the time; see :mod:`.retry_budget`.
+    """Decides whether and when an operation of a scope may have another attempt; see :mod:`.retry_budget`.
 
-    This one is none: every retry may be made, and attempts alone are counted.
+    This class allows every retry, and counts only attempts.
     """
 
     counts_attempts = False
-    """True if the quota bounds the attempts itself, by those that count."""
+    """True if the quota bounds the attempts itself, by counting some of them."""
 
     def began(self, now: float) -> None:
         """Record that a first attempt is sent."""
 
-    def first_try(self, now: float, latency: float, timeout: float | None) -> Back | None:
+    def first_try(self, now: float, latency: float, timeout: float | None) -> PastOutage | None:
         """Record a first-try success.
 
         :param latency: seconds that the attempt took.
@@ -99,18 +99,18 @@ class Quota:
         """
         return None
 
-    def acquire(self, progress: Progress, bounds: Bounds, failure: Failure, failed: AttemptFailed) -> Go | Refused:
+    def acquire(self, progress: Progress, bounds: Bounds, failure: Failure, failed: AttemptFailed) -> Grant | Refused:
         """Decide about an operation whose attempt failed. It may block, by the clock of the failed attempt."""
-        return Go(progress, failure.delay)
+        return Grant(progress, failure.delay)
 
     def succeeded(
         self, progress: Progress, bounds: Bounds, now: float, latency: float = 0.0, timeout: float | None = None
-    ) -> Back | None:
+    ) -> PastOutage | None:
         """Record that an operation succeeded after it had failed, as :meth:`first_try` does of others."""
         return None
 
     def polled(self, progress: Progress) -> Progress:
-        """Record an attempt that brought an answer, but not yet the one that is polled for."""
+        """Record an attempt whose answer is not yet the one that is polled for."""
         return progress
 
     def unsent(self, progress: Progress) -> None:
@@ -130,10 +130,10 @@ class Quota:
         return False
 
     def forget(self, now: float) -> None:
-        """Begin anew; who waits goes at once."""
+        """Start over; whoever waits goes at once."""
 
     def snapshot(self, now: float) -> TokenBucketSnapshot | None:
-        """An immutable view; None: there is nothing to see."""
+        """Return an immutable view; None: there is no bucket."""
         return None
 
 

@@ -35,7 +35,7 @@ FOLLOWED_STATUSES = frozenset({301, 302, 303, 307, 308, 401, 407})
 """After these answers the same body may be sent once more, by redirects and by authentication."""
 
 OTHER_LENGTH = "it is not as long as it was"
-"""A body that grew or shrank is not the one that was to be sent."""
+"""Why a body whose length has changed is not sent again."""
 
 KEY_HEADER = "Idempotency-Key"
 """A request that has it may be sent again (draft-ietf-httpapi-idempotency-key-header)."""
@@ -48,10 +48,10 @@ class Body(Protocol):
         """Return the request for all attempts: the caller's own, or a copy whose body is counted."""
 
     def obstacle(self) -> str | None:
-        """Return why the whole body cannot be sent again now, in a phrase; None: it can. A file is not moved."""
+        """Return why the whole body cannot be sent again now, as a phrase; None: it can. A file is not moved."""
 
     def rewind(self) -> None:
-        """Make a body without obstacles ready to be sent again, right before that."""
+        """Prepare a body without obstacles, right before it is sent again."""
 
     def taken(self) -> int | None:
         """Return the bytes of a file that were read for the attempt, the last block included; None for others."""
@@ -61,7 +61,7 @@ class Body(Protocol):
 
 
 def body_of(request: PreparedRequest) -> Body | None:
-    """Return what is to be known of a request's body; None: it never changes.
+    """Return the body of a request if sending it again needs care; None: it needs none.
 
     :param request: the caller's; it is not changed.
     :raises requests.exceptions.UnrewindableBodyError: if it was read in an earlier operation, and gives nothing more.
@@ -76,7 +76,7 @@ def body_of(request: PreparedRequest) -> Body | None:
 
 
 class FileBody:
-    """A body that goes back: each attempt sends it from where it stood before the first.
+    """A body that can seek: each attempt sends it from its first position.
 
     It is sent again only while it is as long as the head says, or else as it was at its first end.
     """
@@ -89,8 +89,8 @@ class FileBody:
     def _first_position(self, request: PreparedRequest, position: int) -> int:
         """Return where the body begins; bring a file back from where an earlier operation left it.
 
-        For a redirect, requests brings back only what has ``__iter__`` (a memory map has not); for a challenge,
-        nothing: that is for the authentication to do, and not each does. What is left would go out as the body.
+        For a redirect, requests rewinds only what has ``__iter__`` (a memory map has not); for a challenge nothing,
+        because the authentication should do that, and not each does. Otherwise the rest alone would be sent.
         """
         is_where_it_was_left = _answered.body() is self._body and _answered.left == position
         if not is_where_it_was_left or getattr(request, "_body_position", None) == position:
@@ -132,7 +132,7 @@ class FileBody:
 
 
 class HeldBody:
-    """A buffer, or a list or tuple of bytes and text: it lies in memory, and may have grown between two attempts."""
+    """A buffer, or a list or tuple of bytes and text, in memory. Its length may change between two attempts."""
 
     def __init__(self, request: PreparedRequest) -> None:
         self._body: Any = request.body
@@ -157,14 +157,14 @@ class HeldBody:
         return None
 
     def answered(self) -> None:
-        """It is as whole as before."""
+        """Do nothing: it stays whole."""
 
 
 class OneShotBody:
-    """Any other body: it is sent again only if nobody has asked it for a part yet.
+    """Any other body: it is sent again only if nothing of it was read yet.
 
-    A generator, an iterator and a stream go on in the middle. So may an object whose ``__iter__`` makes a new iterator
-    each time, of a source that all of them share.
+    A generator, an iterator or a stream would go on in the middle, and so might an object whose ``__iter__`` makes new
+    iterators of one source.
     """
 
     def __init__(self, request: PreparedRequest) -> None:
@@ -190,7 +190,7 @@ class OneShotBody:
         return None if self._is_watched and self._upload.given is None else "some of it was read"
 
     def rewind(self) -> None:
-        """Nobody has asked it for anything."""
+        """Do nothing: nothing of it was read."""
 
     def taken(self) -> int | None:
         return None
@@ -216,7 +216,7 @@ def _sent_before(request: PreparedRequest) -> requests.exceptions.UnrewindableBo
 class _Answered(threading.local):
     """The last body whose answer is often followed by another request with the same body.
 
-    That request is an operation of its own, and the body may not say of itself that it was read.
+    That request is another operation, and the body itself may not show that it was read.
     """
 
     body: Callable[[], Any] = object
@@ -225,7 +225,7 @@ class _Answered(threading.local):
     left: int | None = None
 
     def remember(self, body: Any, *, is_whole: bool = False, stood: int = 0, left: int | None = None) -> None:
-        """Remember a body, weakly where that is possible.
+        """Remember a body, by a weak reference if possible.
 
         :param is_whole: it came to its end.
         :param stood: the position of a file before the operation; ``left`` is that after it.
@@ -241,7 +241,7 @@ _answered = _Answered()
 
 
 def is_held(body: Any) -> bool:
-    """Return True for what lies in memory whole: a buffer, or a list or tuple of bytes, buffers and text."""
+    """Return True for what is whole in memory: a buffer, or a list or tuple of bytes, buffers and text."""
     if isinstance(body, (list, tuple)):
         return all(isinstance(part, str) or _is_buffer(part) for part in body)
     return _is_buffer(body)
@@ -268,7 +268,7 @@ def _position(body: Any) -> int | None:
 
 
 def _seek(body: Any, position: int) -> bool:
-    """Move a file; return False if it is not there then."""
+    """Move a file; return False if it did not get there."""
     return _or_none(_position_after, body, position) == position
 
 
@@ -278,18 +278,18 @@ def _position_after(body: Any, *where: int) -> int:
 
 
 def _length_of(body: Any) -> int | None:
-    """Return the length from where a file stands, measured as for a head; None: it cannot be measured."""
+    """Return the length from a file's position on, measured as for the head; None: unknown."""
     # Text is measured by its bytes, too; requests would warn of it once more.
     return _or_none(super_len, body.buffer if isinstance(body, io.TextIOWrapper) else body)
 
 
 def _end_of(body: Any) -> int | None:
-    """Return the position of a file's end, to which it goes; None: it cannot go there."""
+    """Move a file to its end, and return that position; None: it cannot seek."""
     return _or_none(_position_after, body, 0, io.SEEK_END)
 
 
 def _or_none(function: Callable[..., int | None], *arguments: Any) -> int | None:
-    """Call a function of a file, which may not be able to do what is asked; None: it is not."""
+    """Call a function of a file; return None if the file cannot do that."""
     try:
         return function(*arguments)
     except (AttributeError, OSError, TypeError, ValueError) as error:
@@ -378,7 +378,7 @@ class RequestFacts:
         self.to_send.headers.update(headers)
 
     def obstacle(self) -> str | None:
-        """Return why the body cannot be sent again now, in a phrase; None: it can."""
+        """Return why the body cannot be sent again now, as a phrase; None: it can."""
         return None if self.body is None else self.body.obstacle()
 
     def rewind(self) -> None:
@@ -417,9 +417,9 @@ class RequestFacts:
         )
 
     def answered(self, response: Response) -> None:
-        """Take note of an answer after which the same body is often sent once more, by another operation.
+        """Remember the body if another operation often sends it once more after such an answer.
 
-        One that came over no connection, from a stand-in for a server, was given without the body being read, perhaps.
+        An answer without a connection, such as a mock's, may not have read the body.
         """
         if self.body is None or response.status_code not in FOLLOWED_STATUSES:
             return
@@ -427,7 +427,7 @@ class RequestFacts:
             self.body.answered()
 
     def _known(self) -> Vouched:
-        """Ask the classifiers that may know the request. Not before a decision needs it, and once."""
+        """Ask the classifiers that may know the request, once, when a decision needs it."""
         for item in self.policy.classifiers:
             known = item.vouch(self.request) if isinstance(item, Vouches) else None
             if known is not None:

@@ -1,10 +1,10 @@
-"""The retry budget: the number of retries a client may still make in vain. It goes by operations, not by seconds.
+"""The retry budget: the number of retries that a client may still make in vain. It counts operations, not seconds.
 
-A first-try success proves that the service is up: it fills the bucket to its capacity. A retry that pays proves that
-retries pay: its operation gets everything back, and room for one operation more. Both proofs fade with each further
-first-try success, so after an hour the bucket holds what it holds after a minute. There is no clock, no rate, no price.
+A first-try success shows that the service is up, and fills the bucket to its capacity. A success after retries shows
+that retries help: it gives back what they took, and the retries of one operation more. What is above the capacity
+shrinks with each further first-try success, so the bucket holds the same after an hour as after a minute.
 
-A scope has such a bucket, and a queue in front of it, of which all decisions are made in :mod:`.wait_queue`.
+Each scope has such a bucket, and a queue in front of it; :mod:`.wait_queue` makes the decisions of the queue.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..checks import check_amount
 from ..clock import Wait
 from ..forksafe import renew_lock_after_fork
-from .quota import Go, Payment, Quota, Refused, TokenBucketSnapshot
-from .wait_queue import ATTEMPTS, UNLIMITED, Back, Bounds, Failure, Progress, Waiter, WaitQueue
+from .quota import Grant, Payment, Quota, Refused, TokenBucketSnapshot
+from .wait_queue import ATTEMPTS, UNLIMITED, Bounds, Failure, PastOutage, Progress, Waiter, WaitQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from .attempt import AttemptFailed
 
 CAPACITY = ATTEMPTS - 1.0
-"""The two retries of one operation: the least that rides out one failure in ten."""
+"""The two retries of one operation: the fewest that ride out one failure in ten."""
 MOST = 36.0
 """The capacity of the AWS SDKs, 500 tokens at 14 a retry: no client may do more harm than with theirs."""
 WAITERS = 1000
 """The most operations that wait on one scope, by default."""
 MEMORY = 0.95
-"""The factor by which a first-try success shrinks the capacity that retries earned: it lasts for some twenty."""
+"""The factor by which a first-try success shrinks what is above the capacity: it lasts for some twenty."""
 FIRST_TRY = Bounds(patience=0.0)
-"""The bounds of a first-try success: it waited for nobody, so the recovery lasts no longer for its patience."""
+"""The bounds of a first-try success, which did not wait."""
 NAME_PATIENCE = 2.0
 """Seconds after which a name that never resolved is given up: it is misspelt."""
 
@@ -64,7 +64,7 @@ class PayoffTokenBucket:
         check_amount(capacity)
         self.capacity: float = capacity
         self.quota: RetryBudget | None = None
-        """The queue before it, where the bucket was passed to an adapter: adapters that share it share the queue."""
+        """The queue in front of it, if it was given to an adapter: adapters that share the bucket share the queue."""
         self._tokens: float = capacity
         self.renew_lock()
         renew_lock_after_fork(self)
@@ -97,7 +97,7 @@ class PayoffTokenBucket:
             self._tokens = min(max(MOST, self.capacity), self._tokens + amount)
 
     def first_tries(self, number: int) -> None:
-        """Record so many first-try successes."""
+        """Record a number of first-try successes."""
         if number:
             with self._lock:
                 self._tokens = self.capacity + max(0.0, self._tokens - self.capacity) * float(MEMORY**number)
@@ -110,12 +110,12 @@ class PayoffTokenBucket:
         self.release(spent + self.capacity)
 
     def renew(self) -> None:
-        """Refill it: it then holds what a new one holds, or more."""
+        """Refill it to its capacity, at least."""
         with self._lock:
             self._tokens = max(self.capacity, self._tokens)
 
     def forget(self) -> None:
-        """Hold what a new one holds."""
+        """Reset it to its capacity."""
         with self._lock:
             self._tokens = self.capacity
 
@@ -124,12 +124,12 @@ class PayoffTokenBucket:
         return TokenBucketSnapshot(self.capacity, self.available)
 
     def renew_lock(self) -> None:
-        """Begin anew, lock and tokens, after a fork: the state of other threads is not known in the child."""
+        """Renew lock and tokens after a fork: the child does not know the state of other threads."""
         self._lock = threading.Lock()
         self._tokens = self.capacity
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A copy begins anew, with a lock of its own (contract 11.1).
+        # A copy is full, with a lock of its own (contract 11.1).
         return type(self), (self.capacity,)
 
     def __repr__(self) -> str:
@@ -161,9 +161,9 @@ class PaidBucket(Protocol):
 
 
 class RetryBudget(Quota):
-    """One scope's bucket and queue. Safe to use from several threads; a child of a fork begins anew.
+    """One scope's bucket and queue. Safe to use from several threads; a forked child starts over.
 
-    :param bucket: pays for retries while nobody waits.
+    :param bucket: pays for retries while the queue is empty.
     :param now: the moment at which it is made.
     :param price_of: the tokens that a retry costs, by the reason for it; None: one.
     """
@@ -186,19 +186,19 @@ class RetryBudget(Quota):
         renew_lock_after_fork(self)
 
     def renew_lock(self) -> None:
-        """Begin anew, lock and queue, after a fork: the waiting threads do not exist in the child."""
+        """Renew lock and queue after a fork: the waiting threads do not exist in the child."""
         self.lock: threading.Lock = threading.Lock()
         self._queue = WaitQueue(self._born, max_waiters=self._max_waiters)
         self._first_tries = 0
-        """First-try successes of which the bucket has not been told: that may cost a call."""
+        """First-try successes that the bucket does not know yet: telling it may cost a call."""
 
     def began(self, now: float) -> None:
-        """Record that a first attempt is sent: who waits need not ask meanwhile."""
+        """Record that a first attempt is sent, so that waiters need not ask meanwhile."""
         if self._queue.waiters:
             with self.lock:
                 self._queue.sent(now)
 
-    def first_try(self, now: float, latency: float, timeout: float | None) -> Back | None:
+    def first_try(self, now: float, latency: float, timeout: float | None) -> PastOutage | None:
         with self.lock:
             self._first_tries += 1
             if self._queue.first_try(now, latency):
@@ -207,7 +207,7 @@ class RetryBudget(Quota):
             back, self._queue.outage = self._queue.outage, None
             return back
 
-    def acquire(self, progress: Progress, bounds: Bounds, failure: Failure, failed: AttemptFailed) -> Go | Refused:
+    def acquire(self, progress: Progress, bounds: Bounds, failure: Failure, failed: AttemptFailed) -> Grant | Refused:
         now = failed.outcome.ended
         price = 1.0 if self._price_of is None or failure.reason is None else self._price_of(failure.reason)
         with self.lock:
@@ -221,13 +221,13 @@ class RetryBudget(Quota):
             with self.lock:
                 progress = self._queue.paid(progress, bounds, price, now + delay)
             after = self.bucket.available
-            return Go(progress, delay, payment=Payment(after + price, after, self.bucket.source))
+            return Grant(progress, delay, payment=Payment(after + price, after, self.bucket.source))
         waiter = Waiter(progress, bounds, now, now + failure.hint, uncounted=failure.uncounted)
         with self.lock:
             refusal = self._queue.may_join(waiter, now)
         if refusal is not None:
             return Refused(refusal)
-        answer: Go | Refused = failed.wait_in(PlaceInQueue(self, waiter), "the failing service")
+        answer: Grant | Refused = failed.wait_in(PlaceInQueue(self, waiter), "the failing service")
         return answer
 
     def _take(self, price: float, deadline: float | None) -> bool:
@@ -238,7 +238,7 @@ class RetryBudget(Quota):
 
     def succeeded(
         self, progress: Progress, bounds: Bounds, now: float, latency: float = 0.0, timeout: float | None = None
-    ) -> Back | None:
+    ) -> PastOutage | None:
         with self.lock:
             is_alone = self._queue.succeeded(progress, bounds, now, latency, timeout)
             back, self._queue.outage = self._queue.outage, None
@@ -280,8 +280,8 @@ class PlaceInQueue:
         self._has_joined = False
         waiter.wake = self.changed.notify
 
-    def look(self, now: float) -> Go | Wait | Refused:
-        """Join at the first look; then see what the queue decides."""
+    def look(self, now: float) -> Grant | Wait | Refused:
+        """Join the queue at the first look, and return its decision."""
         if not self._has_joined:
             self._has_joined = True
             refusal = self._queue.join(self._waiter, now)
@@ -290,5 +290,5 @@ class PlaceInQueue:
         return self._queue.look(self._waiter, now)
 
     def leave(self, now: float) -> None:
-        """Pass on what it was given."""
+        """Leave the queue; what it was given passes to the next."""
         self._queue.leave(self._waiter, now)

@@ -1,5 +1,5 @@
-"""The rules that decide about a retry that is indicated (contract 6.2): is it counted, is it the last one, and the
-sentence for a refusal. Pure: functions of values, which are given the time.
+"""The rules about a retry that is indicated (contract 6.2): does it count, is it the last one, does it poll, and the
+sentence of a refusal. Pure: functions of values, which are given the time.
 """
 
 from __future__ import annotations
@@ -9,11 +9,16 @@ from ..classifiers.outcome import Outcome
 from ..errors import RetryError, StopReason
 from ..urls import display_scope
 from .quota import Refused
-from .server_hints import Hint, until_text
+from .server_hints import HINTS, Hint, until_text
 from .wait_queue import Bounds
 
 NOT_FOUND = 404
 SERVER_ERROR = 500
+OWN_RULE = "classifier"
+"""The source of a wait for which the program itself asks, by a classifier."""
+
+PAUSE = "pause"
+"""The source of a pause that a default classifier makes before it asks again: a failure, which is counted."""
 
 
 def asks_again(outcome: Outcome, reason: RetryReason, *, is_translated: bool) -> bool:
@@ -31,6 +36,29 @@ def asks_again(outcome: Outcome, reason: RetryReason, *, is_translated: bool) ->
     if reason.kind is ErrorKind.SERVER:
         return False
     return outcome.is_success or (is_translated and outcome.status == NOT_FOUND)
+
+
+def named_wait(reason: RetryReason, *, heeds_hints: bool) -> Hint | None:
+    """Return the seconds that were named for the next poll; None: none were, so there is a backoff.
+
+    :param heeds_hints: the waits that servers ask for count, too.
+    """
+    source = reason.retry_after_source or OWN_RULE
+    is_heeded = source != PAUSE and (heeds_hints or source not in HINTS)
+    return Hint(reason.retry_after, source) if reason.retry_after is not None and is_heeded else None
+
+
+def no_poll(wait: float, bounds: Bounds, began: float, now: float, longest: float) -> str | None:
+    """Return why the wait for the next poll is too long, as a phrase; None: it is not.
+
+    :param longest: seconds of one wait; and of all polls of an operation that nothing else bounds.
+    """
+    if wait > longest:
+        return f"max_retry_after is {longest:g} s"
+    is_bounded = bounds.max_attempts is not None or bounds.deadline is not None
+    if not is_bounded and now + wait > began + longest:
+        return f"polls without a deadline or max_attempts end {longest:g} s after the call began (max_retry_after)"
+    return None
 
 
 def is_answer(outcome: Outcome, reason: RetryReason) -> bool:

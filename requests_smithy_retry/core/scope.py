@@ -1,4 +1,4 @@
-"""The scopes of a strategy (contract 6.4): what operations on one service share, its quota, and which are kept."""
+"""The scopes of a strategy (contract 6.4): what operations on one service share, such as its quota."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ MakeQuota = Callable[[str | None, float], Quota]
 
 
 class Part(Protocol):
-    """What a feature keeps of a scope."""
+    """The data of a feature in a scope."""
 
     @property
     def is_waited_on(self) -> bool:
         """True if some call waits for it."""
 
     def forget(self, now: float) -> None:
-        """Begin anew."""
+        """Start over."""
 
 
 P = TypeVar("P", bound=Part)
@@ -68,7 +68,7 @@ class Scope:
         return self.quota.is_waited_on or any(part.is_waited_on for part in list(self.parts.values()))
 
     def forget(self, now: float) -> None:
-        """Begin anew, as if nobody had ever sent anything."""
+        """Start over, as if nothing had been sent."""
         self.quota.forget(now)
         self.health.forget()
         for part in list(self.parts.values()):
@@ -78,8 +78,8 @@ class Scope:
 class Scopes:
     """One :class:`Scope` by name, made when it is first needed.
 
-    At most :data:`MOST_SCOPES` are kept: for a newcomer, the one goes that was unused for longest and for which nobody
-    waits. An operation under way keeps the scope with which it began.
+    At most :data:`MOST_SCOPES` are kept: the least recently used one for which no operation waits goes first. An
+    operation under way keeps its scope.
 
     :param make: makes the quota of a scope, by its name.
     """
@@ -94,7 +94,7 @@ class Scopes:
         forgets_with_all(self)
 
     def renew_lock(self) -> None:
-        """Make the lock anew, after a fork."""
+        """Replace the lock, after a fork."""
         self._lock = threading.Lock()
 
     def get(self, name: str | None) -> Scope:
@@ -123,7 +123,7 @@ class Scopes:
         return len(self._scopes)
 
     def forget(self) -> None:
-        """Have every scope begin anew."""
+        """Make every scope start over."""
         now = self._clock.now()
         for _, scope in self:
             scope.forget(now)
@@ -143,15 +143,15 @@ def quotas_of(config: RetryConfig, clock: Clock) -> MakeQuota:
         capacity = capacity_of(Bounds(config.most_attempts))
         return lambda name, now: RetryBudget(PayoffTokenBucket(capacity), now)
     if isinstance(quota, PayoffTokenBucket):
-        return lambda name, now: line_before(quota, now)
+        return lambda name, now: queue_before(quota, now)
     # Imported here: other quotas are features, which a program may do without.
     from ..features.table import quota_maker
 
     return quota_maker(quota, config, clock)
 
 
-def line_before(bucket: PayoffTokenBucket, now: float) -> RetryBudget:
-    """Return the one line before a bucket that was passed in: adapters that share the bucket share its line."""
+def queue_before(bucket: PayoffTokenBucket, now: float) -> RetryBudget:
+    """Return the queue of a bucket that a program made: adapters that share the bucket share it."""
     with bucket._lock:
         if bucket.quota is None:
             bucket.quota = RetryBudget(bucket, now)

@@ -1,4 +1,4 @@
-"""The server's hints about the wait (contract 7.2, 7.3): parsing, and the delay that follows. Pure.
+"""The waits that servers ask for (contract 7.2, 7.3): parsing, and the resulting delay. Pure.
 
 In order: ``x-amz-retry-after`` (ms), ``retry-after-ms`` and ``x-ms-retry-after-ms`` (ms), ``Retry-After`` (seconds or
 an HTTP-date, RFC 9110 10.2.3). A malformed one is skipped. Of several fields of one name, or members in one field, the
@@ -103,7 +103,7 @@ def parse_retry_after(value: str, *, date: str | None, wall: float) -> float | N
 
     :param value: ``1*DIGIT``, a decimal such as ``0.5``, or an HTTP-date.
     :param date: the response's own ``Date``: an HTTP-date is compared with it, because clocks differ.
-    :param wall: the current time in seconds since the epoch, where there is no well-formed ``Date``.
+    :param wall: the current time in seconds since the epoch, used without a well-formed ``Date``.
     """
     text = value.strip(" \t")
     seconds = parse_decimal(text)

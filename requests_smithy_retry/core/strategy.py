@@ -23,9 +23,8 @@ from ..observing.log import log_back
 from .attempt import AttemptFailed
 from .health import shows_failure
 from .policy import Delay, Policy, TooLong, is_seconds, leaves_time
-from .polling import named_wait, no_poll
 from .quota import NO_QUOTA, Payment, Refused, RetryQuota, TokenBucketSnapshot
-from .rules import asks_again, is_answer, is_free, is_last, refusal, too_late, too_long
+from .rules import asks_again, is_answer, is_free, is_last, named_wait, no_poll, refusal, too_late, too_long
 from .scope import Scope, Scopes, quotas_of
 from .server_hints import Hint
 from .wait_queue import UNLIMITED, Bounds, Failure, Progress

@@ -21,13 +21,14 @@ from ..wire.response import set_read_timeout
 from ..wire.state import read_part, shrunk, this_thread
 
 SLACK = 0.005
-"""A timeout this close before the deadline, in seconds, was the deadline's: a socket may wake a little early."""
+"""A timeout so many seconds before the deadline was the deadline's: a socket may wake a little early."""
 
 
 BUGS = (AssertionError, AttributeError, ImportError, LookupError, NameError, NotImplementedError, TypeError)
-"""What no bytes of a server raise: a fault of a program, of this library, or of a release that renamed something."""
+"""Errors that no bytes of a server raise: a bug of a program, of this library, or of a release that renamed
+something."""
 CHALLENGES = frozenset({401, 407})
-"""Statuses that an authentication answers by sending again."""
+"""Statuses after which an authentication sends again."""
 
 
 _warned: dict[str, object] = {}
@@ -59,9 +60,8 @@ class TimeLimits:
             warnings.warn(UNBOUND, RetryConfigWarning, stacklevel=2)
 
     def begin(self, timeout: Any) -> Any:
-        """Begin an attempt in this thread, which ends where ``this_thread.deadline`` is ``outer`` again.
-
-        Returns its timeout.
+        """Begin an attempt in this thread, and return its timeout. The attempt ends when ``this_thread.deadline`` is
+        ``outer`` again.
 
         :param timeout: the time-out that the caller, or the option ``timeout``, allows.
         :raises requests.exceptions.ConnectTimeout: if no time is left; nothing is sent then.
@@ -85,9 +85,9 @@ class TimeLimits:
         return self._bound if self.outer is None else earliest(self._bound, self.outer)
 
     def lift(self, response: Response) -> None:
-        """Give a response that is handed on unread back its usual timeout: its body has no deadline (contract 8.1).
+        """Restore the usual timeout of a response that is handed over unread: its body has no deadline (contract 8.1).
 
-        The body of a redirect or a challenge has: before the caller gets anything, requests reads it to send again.
+        The body of a redirect or a challenge keeps it, because requests reads that body before it sends again.
         """
         assert self._bound is not None  # its attempt has begun
         is_read_next = response.is_redirect or response.status_code in CHALLENGES
@@ -111,7 +111,7 @@ class TimeLimits:
 def as_body_failure(error: Exception, request: PreparedRequest) -> Exception:
     """Return a failure to read a body as a requests exception (contract 13): no input raises anything else.
 
-    A foreign one did not come from the input, and neither did a bug. It is handed on, like Ctrl-C.
+    A foreign exception, or a bug, did not come from the input: it is raised as it is, like Ctrl-C.
     """
     is_not_of_the_input = isinstance(error, BUGS) or is_foreign(error) or is_interruption(error)
     if isinstance(error, requests.exceptions.RequestException) or is_not_of_the_input:

@@ -1,15 +1,15 @@
 """The queue for a service that is down: which operations wait, and which of them goes, asks or gives up next. Pure.
 
-Each scope has one queue. Nobody waits before something failed and the bucket is empty. Then every success lets two
-waiters go, fewer if it was slow, as TCP starts slowly; a throttled answer takes that back. If nobody sent anything for
-a quarter of the outage's age, the next in the queue asks; who waited long enough leaves. Every method is given the time
-and says what to do: nothing here reads a clock, waits, or takes a lock. :mod:`.retry_budget` does that.
+Each scope has one queue. An operation waits in it only if it failed and the bucket is empty. Every success lets two
+waiters go, fewer if it was slow, as in TCP's slow start; a throttled answer takes that back. If nothing was sent for a
+quarter of the outage's age, the next in the queue asks; a waiter whose patience is over leaves. Every method is given
+the time and says what to do: :mod:`.retry_budget` reads the clock, waits and takes the lock.
 
 The numbers come from a simulation of outages (``benchmarks/outage_tables.py``, ``benchmarks/outage_fanout.py``):
 
-- Two for each success: any number of waiters are gone some round trips after the first success. The fifth power of what
-  is left of the time-out stops that where answers slow down: from an eighth of the time-out on, less than one goes.
-- Three usual gaps: natural traffic leaves such a hole one time in twenty, so questions add one in twenty.
+- Two for each success: any number of waiters are gone some round trips after the first success. The fifth power of the
+  part of the time-out that is left slows this down: if an answer takes an eighth of the time-out, less than one goes.
+- Three usual gaps: random traffic leaves such a hole one time in twenty, so questions add one request in twenty.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..clock import Wait
 from ..errors import StopReason
-from .quota import Go, Refused
+from .quota import Grant, Refused
 
 if TYPE_CHECKING:
     from ..classifiers.actions import RetryReason
@@ -34,19 +34,19 @@ IDLE = 300.0
 LEAST_GAP = 0.5
 """The shortest silence in seconds after which the next in the queue asks."""
 LATER = 0.25
-"""The part of the outage's age after which the next in the queue asks: its end is found at most so much too late."""
+"""The part of the outage's age after which the next in the queue asks: its end is noticed at most so much later."""
 LONGEST_GAP = 8.0
 """The longest such silence, if the client's own usual gaps are shorter."""
 SHARED = 4.0
-"""The patiences, of all who wait together, in which a client with few requests asks once: many ask sooner."""
+"""The patiences, of all waiters together, in which a client with few requests asks once: many waiters ask sooner."""
 LAST_CHANCE = 0.02
-"""The part of its patience before whose end the next in the queue asks, unless others told it; a second at most."""
+"""The last part of its patience in which the next in the queue asks, unless others told it; a second at most."""
 LATE = 0.6
-"""The part of its patience after which an operation makes its last retry, if its client has few others."""
+"""The part of its patience after which an operation makes its last retry, if its client has few other operations."""
 RECENT = 3.0
-"""Seconds before an operation began in which somebody was answered well: if it gets a 500, it is no outage."""
+"""If the service answered well within these seconds before an operation began, a 500 for it is no outage."""
 PAUSE = 30.0
-"""Seconds without an attempt after which nobody knows how long a service has been down: the outage counts as new."""
+"""Seconds without an attempt after which an outage counts as new: nothing tells how long it has lasted."""
 ATTEMPTS = 3
 """The most attempts that count, where no ``max_attempts`` is given."""
 UNLIMITED = sys.maxsize
@@ -56,11 +56,11 @@ UNLIMITED = sys.maxsize
 class Bounds(NamedTuple):
     """The bounds that an operation sets; the same for all of its attempts.
 
-    :param max_attempts: the most attempts that are sent; None: as many as :data:`ATTEMPTS` count, and any number of
-        questions while nobody gets an answer.
+    :param max_attempts: the most attempts that are sent; None: :data:`ATTEMPTS` that count, and any number of questions
+        while no operation gets an answer.
     :param patience: it waits while the outage is younger than this, and in all at most for twice as long; seconds.
         With 0 it never waits.
-    :param deadline: when it is over, on the clock; None: there is no such moment.
+    :param deadline: when it ends, on the clock; None: no deadline.
     """
 
     max_attempts: int | None = None
@@ -78,7 +78,7 @@ class Bounds(NamedTuple):
         return leave if self.deadline is None else min(leave, self.deadline)
 
     def gives_up_at(self, began: float, down_since: float | None) -> float:
-        """Return the moment at which an operation gives up, given since when none got an answer (None: one did)."""
+        """Return the moment at which an operation gives up, given since when the service is down (None: it is not)."""
         leave = self.in_all(began)
         return leave if down_since is None else min(leave, down_since + self.patience)
 
@@ -91,11 +91,11 @@ class Failure(NamedTuple):
     """The facts about a failed attempt that decide about the next one.
 
     :param delay: seconds to wait before a retry, while nobody waits in the queue.
-    :param hint: seconds that the server asked for: an operation that waits does not go before.
+    :param hint: seconds that the server asked for: a waiter does not go sooner.
     :param throttled: the server asked for fewer requests.
     :param unresolved: the name of the service was not found.
-    :param is_cut: it had a response below 400, whose body was not to be had: the service is up.
-    :param is_answer: it had a 500, or a response that is no answer: the service may be up, and the request at fault.
+    :param is_cut: the body of a response below 400 broke off or could not be decoded: the service is up.
+    :param is_answer: a 500, or a rejected response below 400: the service may be up, and the request at fault.
     :param reason: for which the retry is indicated, and ``verdict`` the whole of it, for the record.
     :param uncounted: seconds that do not count as patience: a service that is up asked for them.
     """
@@ -111,7 +111,7 @@ class Failure(NamedTuple):
     uncounted: float = 0.0
 
     def is_of_request(self, began: float, answered_at: float) -> bool:
-        """Return True if the request is at fault, or its answer, and not the service: it answers others well.
+        """Return True if the request or its answer is at fault, not the service, because that answers others well.
 
         :param began: when the operation began.
         :param answered_at: when the service last answered anybody well.
@@ -120,8 +120,9 @@ class Failure(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """The sum of an operation's attempts so far: beside the last outcome, it decides about the next one. It
-    travels in a strategy's token. All but the last five are the quota's.
+    """The sum of an operation's attempts so far, which decides, with the last outcome, about the next one.
+
+    It is kept in the token. All but the last five are the quota's.
 
     :param began: when its first attempt began.
     :param counted: attempts that count as one of :data:`ATTEMPTS`.
@@ -129,11 +130,11 @@ class Progress(NamedTuple):
     :param spent: tokens that come back if it succeeds: those that its retries took from the bucket, together, but no
         more than ``max_attempts - 1`` of them cost.
     :param acquired: tokens that the last of them took.
-    :param probes: the number of times that it asked for all who wait.
+    :param probes: the number of times that it asked for all waiters.
     :param waited: seconds that it spent in the queue, together.
     :param retries: attempts so far without the first, since it last made progress.
-    :param polls: attempts so far that were polls after seconds that somebody named.
-    :param free: attempts that count against no cap, because a body came further by then.
+    :param polls: attempts so far that were polls after named seconds.
+    :param free: attempts that count against no cap, because they brought a body further.
     :param backoff: the computed delay of the last retry, for decorrelated jitter; None before the first.
     :param failures: as a translated urllib3 ``Retry`` counts them; empty for any other policy.
     """
@@ -152,7 +153,7 @@ class Progress(NamedTuple):
     failures: tuple[Any, ...] = ()
 
 
-class Back(NamedTuple):
+class PastOutage(NamedTuple):
     """An outage that is over: its seconds, and the number of operations that gave up in it."""
 
     seconds: float
@@ -162,9 +163,9 @@ class Back(NamedTuple):
 class Waiter:
     """One operation in the queue.
 
-    :param earliest: it does not go before: what a server asked for.
+    :param earliest: the moment before which it does not go, because a server asked for that.
     :param uncounted: seconds that are not counted as patience.
-    :param wake: called when it is worth to look again.
+    :param wake: called when it is worth looking again.
     """
 
     __slots__ = ("bounds", "earliest", "joined", "progress", "released", "uncounted", "wake")
@@ -183,11 +184,11 @@ class Waiter:
         self.joined: float = joined
         self.earliest: float = earliest
         self.wake: Callable[[], object] = wake
-        self.released: Go | None = None
+        self.released: Grant | None = None
         self.uncounted: float = uncounted
 
     def leaves_at(self, down_since: float | None) -> float:
-        """Return the moment at which it gives up, as far as is known now."""
+        """Return the moment at which it gives up, by what is known now."""
         since = None if down_since is None else down_since + self.uncounted
         return self.bounds.gives_up_at(self.progress.began + self.uncounted, since)
 
@@ -211,17 +212,17 @@ class WaitQueue:
         self.waiters: list[Waiter] = []
         self.successes: int = 0
         self.well_at: float = -inf
-        """When the attempt began that is the latest to have begun of those that succeeded."""
+        """The latest beginning of an attempt that succeeded."""
         self.answered_at: float = -inf
-        """When the latest success came."""
+        """The moment of the latest success."""
         self.down_since: float | None = None
         """The moment from which patience counts: the first failure after a success, or after a pause."""
         self.failing_since: float | None = None
         """The first failure after the last success."""
         self.given_up: int = 0
-        """The operations that gave up in the outage that is known, if one is."""
-        self.outage: Back | None = None
-        """One that is over, and in which operations gave up; until somebody tells of it."""
+        """The number of operations that gave up in the known outage."""
+        self.outage: PastOutage | None = None
+        """A past outage in which operations gave up, until it is logged."""
         self._firsts: int = 0
         self._credit = 0.0
         self._last: float = now
@@ -243,7 +244,7 @@ class WaitQueue:
     def paid(self, progress: Progress, bounds: Bounds, price: float, at: float) -> Progress:
         """Record a retry that was paid for and is sent at a moment, and return its operation's progress."""
         self._last = max(self._last, at)
-        # More would let one success pay for any number of retries in vain, again and again.
+        # Otherwise one success would pay again and again for any number of retries in vain.
         spent = max(progress.spent, min(progress.spent + price, bounds.retries * price))
         return progress._replace(spent=spent, acquired=price)
 
@@ -287,28 +288,29 @@ class WaitQueue:
             return True
         if failure.throttled and now < bounds.in_all(progress.began):
             return False
-        # What was under way when the service went down, and succeeds yet, does not tell that it is well.
+        # An attempt that was under way when the service went down, and succeeds, does not show that it works.
         return self.well_at > progress.failed_at or failure.is_of_request(progress.began, self.answered_at)
 
     def _delay_of_payment(
         self, progress: Progress, bounds: Bounds, failure: Failure, price: float, most: float, now: float
     ) -> float | None:
-        """Return the seconds before a retry that is paid for while nobody waits; None: it may only wait in the queue.
+        """Return the seconds before a retry that is paid for while the queue is empty; None: it may only wait.
 
         :param most: tokens that all retries of the operation cost.
         """
         delay = failure.delay
         is_last = bool(progress.spent) and progress.spent + price >= most
         if is_last and bounds.patience < self.usual(now) and not failure.throttled:
-            # No other operation of this client comes by during the wait, so its last retry bridges a restart by itself.
+            # This client has no other operation during the wait, so the last retry alone has to ride out a restart.
             delay = max(delay, LATE * bounds.patience)
         if progress.spent >= most or bounds.max_attempts == UNLIMITED:
-            # It made its own retries, or has no number of them: none is made past its patience, whatever others earned.
+            # It made its own retries, or has no number of them: past its patience there is none, whatever others
+            # earned.
             return None if bounds.gives_up_at(progress.began, self.down_since) <= now + delay else delay
         return max(failure.delay, min(delay, bounds.asks_last_at(progress.began, self.down_since) - now))
 
     def may_join(self, waiter: Waiter, now: float) -> StopReason | None:
-        """Return the reason why an operation may not wait now; None if it may."""
+        """Return the reason why an operation may not wait now, or None."""
         if now >= waiter.leaves_at(self.down_since):
             return waiter.refusal_at(now)
         return StopReason.LINE_FULL if len(self.waiters) >= self.max_waiters else None
@@ -320,10 +322,10 @@ class WaitQueue:
             if not self.waiters:
                 self._credit = 0.0
             insort_right(self.waiters, waiter, key=lambda each: each.progress.began)
-            self._wake_next()  # where more wait, the next question comes sooner
+            self._wake_next()  # with more waiters, the next question comes sooner
         return refusal
 
-    def look(self, waiter: Waiter, now: float) -> Go | Wait | Refused:
+    def look(self, waiter: Waiter, now: float) -> Grant | Wait | Refused:
         """Decide about one waiter. One that goes or gives up is no longer in the queue."""
         self._release_waiters(now)
         if waiter.released is not None:
@@ -349,7 +351,7 @@ class WaitQueue:
         return Refused(refusal, now - waiter.joined, why if refusal is StopReason.PATIENCE else "")
 
     def leave(self, waiter: Waiter, now: float) -> None:
-        """Remove a waiter that gave up or was interrupted, wherever it was; the credit it had is passed to the next."""
+        """Remove a waiter that gave up or was interrupted; its credit passes to the next."""
         if waiter.released is not None:
             waiter.released = None
             self._credit = min(MOST_CREDIT, self._credit + 1)
@@ -359,7 +361,7 @@ class WaitQueue:
             self._wake_next()
 
     def first_try(self, now: float, latency: float) -> bool:
-        """Record a first-try success, if nothing is to be done but to count it: True."""
+        """Record a first-try success and return True, if it need only be counted."""
         if self.down_since is not None or self.waiters:
             return False
         self._firsts += 1
@@ -375,14 +377,14 @@ class WaitQueue:
 
         :param latency: seconds that the attempt took.
         :param timeout: seconds that it was allowed; None: as long as it took.
-        :returns: nobody waits: what its operation spent goes back to the bucket.
+        :returns: True if the queue is empty, so what its operation spent goes back to the bucket.
         """
         self.successes += 1
         self.well_at = max(self.well_at, now - latency)
         self._firsts += progress.failed_at is None
         self._touched = self.answered_at = now
         if self.failing_since is not None and self.given_up:
-            self.outage, self.given_up = Back(now - self.failing_since, self.given_up), 0
+            self.outage, self.given_up = PastOutage(now - self.failing_since, self.given_up), 0
         self.down_since = self.failing_since = None
         if not self.waiters:
             return True
@@ -393,16 +395,16 @@ class WaitQueue:
         return False
 
     def gave_up(self, began: float, *, is_outage: bool) -> int:
-        """Count an operation that gave up, and return its number in the outage that is known; 0: none is.
+        """Count an operation that gave up, and return its number in the known outage; 0: none is known.
 
-        It is known from the first on that waited in vain, or since whose beginning nobody was answered.
+        An outage is known once an operation waits in vain, or ends without any answer since it began.
         """
         if self.down_since is not None and (is_outage or self.given_up or self.answered_at < began):
             self.given_up += 1
         return self.given_up
 
     def _release_waiters(self, now: float, needs: float = 0.0) -> None:
-        """Let waiters go from the front while there is credit; one that has too little time left is passed over."""
+        """Let waiters go from the front while there is credit; those with too little time left are skipped."""
         if self._credit < 1:
             return
         for waiter in tuple(self.waiters):
@@ -415,27 +417,29 @@ class WaitQueue:
                 return
 
     def release_all_waiters(self, now: float) -> None:
-        """Let every waiter go: what kept them is forgotten."""
+        """Let every waiter go, because what was known is forgotten."""
         for waiter in tuple(self.waiters):
             self._release_waiter(waiter, now, waiter.progress, "what was known of the service was forgotten")
 
-    def _ask(self, waiter: Waiter, now: float) -> Go:
+    def _ask(self, waiter: Waiter, now: float) -> Grant:
         asking = waiter.progress._replace(probes=waiter.progress.probes + 1)
         go = self._release_waiter(waiter, now, asking, "nobody had asked for a while")
         self._wake_next()
         return go
 
-    def _release_waiter(self, waiter: Waiter, now: float, progress: Progress, why: str) -> Go:
+    def _release_waiter(self, waiter: Waiter, now: float, progress: Progress, why: str) -> Grant:
         waited = now - waiter.joined
         progress = progress._replace(waited=progress.waited + waited, acquired=0.0)
-        go = waiter.released = Go(progress, 0.0, waited, why)
+        go = waiter.released = Grant(progress, 0.0, waited, why)
         self.waiters.remove(waiter)
         self.sent(now)
         waiter.wake()
         return go
 
     def _next_to_ask(self) -> Waiter:
-        """Return the next to ask: the one that asked least often, in the order of the queue; hinted ones come last."""
+        """Return the next to ask: the one that asked least often, in the order of the queue; those with a hint come
+        last.
+        """
         due = self._due()
         for waiter in self.waiters:  # nearly always the first one
             if not waiter.progress.probes and waiter.earliest <= due:
@@ -449,14 +453,14 @@ class WaitQueue:
     def _due(self) -> float:
         """Return the moment at which the next in the queue asks, if no attempt is sent until then."""
         usual, patience = self.usual(self._last), self.waiters[0].bounds.patience
-        # A client with few requests need not ask so often; of many that wait, each adds its part of a question.
+        # A client with few requests asks less often; each of many waiters adds a part of a question.
         rarely = min(max(usual, min(3 * usual, 0.9 * patience)), SHARED * patience / len(self.waiters))
         return self._last + max(LEAST_GAP, rarely, min(LONGEST_GAP, LATER * self._age(self._last)))
 
     def _due_for(self, waiter: Waiter) -> float:
         """Return the moment at which the next in the queue asks: sooner if that would be too late for itself."""
         due, last = self._due(), waiter.bounds.asks_last_at(waiter.progress.began, self.down_since)
-        # Others tell that the service is back, unless what was sent last waits itself, having retried or asked in vain.
+        # Others show that the service is back, unless the last request was of a waiter that retried or asked in vain.
         in_vain = [each.joined for each in self.waiters if each.progress.spent or each.progress.probes]
         is_told = self._last > max([waiter.joined, *in_vain])
         was_late = waiter.progress.spent >= waiter.bounds.retries and waiter.bounds.patience < self.usual(waiter.joined)

@@ -19,26 +19,27 @@ LOOK_EVERY = 0.05
 
 
 class WaitEnded(Exception):
-    """A call ended in place of a wait. Its subclasses are what the caller gets.
+    """The end of a call that does not wait. Callers get its subclasses.
 
     :param stop_reason: for the history; the message is its phrase.
     """
 
     stop_reason: StopReason
     seconds: float | None = None
-    """When it is worth to call again, from now on; None: nothing is known of that."""
+    """Seconds after which a new call is worthwhile; None: unknown."""
     request: Request | PreparedRequest | None = None
     response: Response | None = None
 
 
 class RetryLater(WaitEnded, requests.exceptions.RetryError):
-    """A call ended in place of a wait that is longer than ``max_wait``; the message says which one.
+    """Raised instead of a wait that is longer than ``max_wait``; the message says which wait.
 
-    Its ``response`` is the last answer, if there was one and it could be kept, and its ``__cause__`` the last
-    attempt's exception. :func:`retry_history` tells of the attempts.
+    Its ``response`` is the last answer, if there was one and it could be kept, and its ``__cause__`` the last attempt's
+    exception. :func:`retry_history` has the attempts.
 
-    :param seconds: of the wait that was not made, or of its rest: when it is worth to call again. Where the end of a
-        wait is not known, as with a service that is down, the time at which the call would have asked again.
+    :param seconds: the rest of the wait, after which a new call is worthwhile. If the end of the wait is not known, as
+        with
+        a service that is down, the seconds after which the call would have asked again.
     """
 
     stop_reason = StopReason.WAIT_TOO_LONG
@@ -49,10 +50,10 @@ class RetryLater(WaitEnded, requests.exceptions.RetryError):
 
 
 class RetryCancelled(WaitEnded, requests.exceptions.RetryError):
-    """A call ended in place of a wait, or of its rest, because the event of ``retry_options(cancel=...)`` is set.
+    """Raised instead of a wait, or during one, because the event of ``retry_options(cancel=...)`` is set.
 
-    Its ``response`` is the last answer, if there was one and it could be kept, and its ``__cause__`` the last
-    attempt's exception. :func:`retry_history` tells of the attempts.
+    Its ``response`` is the last answer, if there was one and it could be kept, and its ``__cause__`` the last attempt's
+    exception. :func:`retry_history` has the attempts.
     """
 
     stop_reason = StopReason.CANCELLED
@@ -66,11 +67,11 @@ class CallClock:
     """
 
     what: str = "the strategy"
-    """Is waited for, in a phrase."""
+    """What is waited for, as a phrase."""
     waited: float = 0.0
-    """Seconds since the last attempt, of whatever wait."""
+    """Seconds waited since the last attempt, for whatever."""
     goes: float | None = None
-    """When a wait in a place is likely to be over; None: when it ends."""
+    """When a wait in a place is likely to be over; None: at its end."""
     _is_untold = False
 
     def __init__(self, call: Call, clock: Clock) -> None:
@@ -86,9 +87,9 @@ class CallClock:
         return self._clock.wall()
 
     def begin(self, what: str) -> None:
-        """Have the wait that comes, if it comes to one, told as soon as it begins.
+        """Report the next wait to listeners as soon as it begins.
 
-        :param what: is waited for, in a phrase.
+        :param what: what is waited for, as a phrase.
         """
         self.what, self._is_untold = what, True
 
@@ -97,10 +98,10 @@ class CallClock:
         self._call.history.wait_begins(self._call.number, self.what, seconds)
 
     def check(self, seconds: float, what: str) -> float:
-        """End the call in place of a wait that is too long for it, or that it does not want any more.
+        """End the call instead of a wait that is too long or cancelled.
 
-        :param seconds: of the wait that lies ahead, as far as is known; or that another bound forbids.
-        :returns: the part of it after which to look again.
+        :param seconds: of the coming wait, as far as is known, or of one that another bound forbids.
+        :returns: the seconds after which to look again.
         :raises WaitEnded: to end the call.
         """
         self.what, options = what, self._call.options
@@ -142,7 +143,7 @@ class CallClock:
     def wait_in(self, place: Place, what: str) -> Any:
         """Wait in a place and return its answer; the call ends if it would go on too late.
 
-        :param what: is waited for, in a phrase.
+        :param what: what is waited for, as a phrase.
         """
         self.what, told = what, _Told(place, self)
         try:
@@ -160,14 +161,14 @@ class CallClock:
             self.goes = None
 
     def _prepare(self, seconds: float) -> None:
-        """Do before a wait what may take its time, without a lock that others need: let go, and tell listeners."""
+        """Let the connection go and tell listeners before a wait, without a lock that others need."""
         self._call.let_go_to_wait()
         if self._is_untold:
             self._check_ahead(seconds)
             self._tell(self._ahead(seconds))
 
     def _ahead(self, seconds: float) -> float:
-        """Return the seconds that a wait is likely to take, which is looked at after ``seconds``."""
+        """Return the seconds that a wait is likely to take, given those to the next look."""
         return seconds if self.goes is None else max(0.0, self.goes - self.now())
 
     def _check_ahead(self, seconds: float) -> float:

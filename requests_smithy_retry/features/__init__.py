@@ -1,1 +1,1 @@
-"""The features: each is a module or a folder here that can be deleted. What is left then works without it."""
+"""The features: each is a module or a folder here that can be deleted, and the rest works without it."""

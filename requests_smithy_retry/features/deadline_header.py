@@ -1,5 +1,5 @@
-"""A deadline that services hand on (contract 8.8): nobody works for a caller who has left. Each attempt tells how much
-time is left, none begins with next to nothing, and a service goes by what its caller told.
+"""A deadline that services hand on (contract 8.8), so that none works for a caller who has left. Each attempt tells the
+server how much time is left, and a service obeys what its caller told it.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 NAME = "X-Request-Deadline"
 FORMS = ("seconds", "date")
 FLOOR = 0.01
-"""Seconds. With less left no attempt begins: a round trip within a data centre and a little work take about as long."""
+"""With fewer seconds left no attempt begins: a round trip within a data centre and a little work take about as long."""
 LEAST = 0.001
-"""Seconds of a deadline that is over: the least that has the requests in a block fail, unsent."""
+"""Seconds for a deadline that is over: the requests in a block fail, unsent."""
 
 
 class DeadlineHeader(Feature):
@@ -43,7 +43,7 @@ class DeadlineHeader(Feature):
         self.form: str = form
 
     def around(self, send: Send, call: Call) -> Response:
-        """Keep the deadline of a call for the header, and begin no attempt with next to nothing left."""
+        """Keep the deadline of a call for the header, and begin no attempt with too little time left."""
         deadline = None if call.limits is None else call.limits.deadline
         if deadline is not None:
             left = deadline.left()
@@ -69,11 +69,10 @@ def deadline_of(headers: Mapping[str, Any] | None, name: str = NAME, *, clock: C
     >>> deadline_of({"X-Request-Deadline": "1.5"})
     1.5
 
-    :param headers: of the request that is being answered, or of the task that is being done; None: it has none.
+    :param headers: of the request that is being answered, or of the task that is being done, or None.
     :param name: of the header.
-    :param clock: tells what time it is, for a date.
-    :returns: None without a header that can be understood. A deadline that is over is a thousandth of a second, with
-        which no request is sent.
+    :param clock: tells the time, for a date.
+    :returns: None without a valid header. A deadline that is over becomes 0.001 s, with which no request is sent.
     """
     text = str((headers or {}).get(name, "")).strip()
     seconds, moment = parse_decimal(text.removeprefix("-")), parse_http_date(text)

@@ -1,4 +1,4 @@
-"""Send permits (contract 9): each attempt of a strategy that has ``send_permit`` waits until it gives one."""
+"""Send permits (contract 9): if a strategy has ``send_permit``, each attempt waits for one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The quota that processes share on Redis or Valkey (contract 6.2): a bucket for each scope, as a number on the server.
 
-One thread of the process talks to the server, by redis-py's client; who asks waits at most ``timeout`` seconds. While
-no answer comes, a bucket of this process stands in, and a question a second, for which nobody waits, finds it again.
+One thread of the process talks to the server, by redis-py's client; callers wait at most ``timeout`` seconds. While no
+answer comes, a bucket of this process stands in, and the thread tries the server once a second.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ logger: logging.Logger = logging.getLogger("requests_smithy_retry")
 TIMEOUT = 0.1
 """The most seconds that a call waits for the server."""
 PATIENCE = 1.0
-"""Seconds for which the thread waits for a connection, and for an answer. Tokens of a late one are given back."""
+"""Seconds for which the thread waits for a connection, and for an answer. The tokens of a late answer are given
+back."""
 PAUSE = 1.0
 """Seconds after a failure until the server is asked again."""
 LOG_PAUSE = 60.0
@@ -77,14 +78,14 @@ class Ask:
     answer: tuple[bool, float] | None = None
     """Whether the tokens were granted, and how many are left; None: there was no answer."""
     is_left: bool = False
-    """The caller waits no more."""
+    """The caller has stopped waiting."""
 
 
 class RedisQuota(FreshCopies):
     """The quota of all scopes on one server: called with a scope, it returns that scope's bucket.
 
-    As the option ``quota``, it has the line of the default before each bucket. It connects when a retry first asks.
-    Copies, pickles and forked processes share the buckets, over connections of their own.
+    As the option ``quota``, it has the wait queue of the default in front of each bucket. It connects at the first
+    retry. Copies, pickles and forked processes share the buckets, over connections of their own.
 
     >>> quota = RedisQuota("redis://app:secret@127.0.0.1:6379/0", capacity=2000)
     >>> quota, quota("payments").capacity
@@ -95,11 +96,11 @@ class RedisQuota(FreshCopies):
     :param capacity: the most that a bucket holds, 0 or more; the same in every process.
     :param timeout: the most seconds that a call waits for an answer; by default the URL's ``socket_timeout``, or 0.1.
     :param clock: tells the time.
-    :raises ValueError: for anything else; nothing of a bad URL is shown.
+    :raises ValueError: for anything else; no part of a bad URL is shown.
     """
 
-    has_line: ClassVar[bool] = True
-    """Operations wait in a line while a bucket is empty."""
+    has_queue: ClassVar[bool] = True
+    """Operations wait in a queue while a bucket is empty."""
     ttl: ClassVar[float] = 3600.0
     """Seconds without use after which a bucket is forgotten, and so is full again."""
     _past: ClassVar[frozenset[str]] = frozenset(
@@ -141,7 +142,7 @@ class RedisQuota(FreshCopies):
         renew_lock_after_fork(self)
 
     def renew_lock(self) -> None:
-        """Begin anew in a forked child, with a lock, a thread and connections of its own."""
+        """Start over in a forked child, with a lock, a thread and connections of its own."""
         self._changed = threading.Condition()
         self._asks: list[Ask] = []
         self._thread: threading.Thread | None = None
@@ -164,7 +165,9 @@ class RedisQuota(FreshCopies):
         return ""
 
     def run(self, scope: str, give: float, take: float, deadline: float | None = None) -> tuple[bool, float] | None:
-        """Give tokens back and take some: are they granted, and how many are left? None: no answer in time."""
+        """Give tokens back and take some; return whether they are granted, and how many are left. None: no answer in
+        time.
+        """
         ask = Ask(f"requests-smithy-retry:{{{scope}}}", give, take)  # the braces make a cluster go by the scope alone
         now, is_done = self.clock.now(), False
         seconds = self.timeout if deadline is None else min(self.timeout, max(0.0, deadline - now))
@@ -172,7 +175,7 @@ class RedisQuota(FreshCopies):
             with self._changed:
                 if now >= self._ask_at:
                     self._ask_at = now + PAUSE
-                    self._asks = []  # whatever is in it has waited for too long
+                    self._asks = []  # all that is in it has waited for too long
                     self._put(Ask(ask.key, 0.0, 0.0))
             return None
         try:
@@ -212,7 +215,7 @@ class RedisQuota(FreshCopies):
         with self._changed:
             if not self._asks:
                 self._changed.wait(IDLE)
-            # Who has left wants no tokens any more; what it gives back goes all the same.
+            # A caller that has left takes no tokens; what it gives back is still sent.
             batch = [ask for ask in self._asks if ask.give or not ask.is_left]
             self._asks = []
             if not batch:
@@ -241,7 +244,7 @@ class RedisQuota(FreshCopies):
                 ask.is_over.set()
 
     def _take_back(self, ask: Ask) -> None:
-        """Have the tokens go back that were granted to a caller who has left. Called with the lock held."""
+        """Give back the tokens of a caller that has left. Called with the lock held."""
         if ask.is_left and ask.take and ask.answer is not None and ask.answer[0]:
             self._put(Ask(ask.key, ask.take, 0.0))
 
@@ -307,7 +310,7 @@ class RedisTokenBucket(FreshCopies):
 
     @property
     def available(self) -> float:
-        """The tokens that it holds, by the server's last answer; or those of the bucket that stands in."""
+        """The tokens that it holds, by the server's last answer; or those of the local bucket."""
         return self._local.available if self.quota.is_away else min(self.capacity, self._level)
 
     @property
@@ -328,7 +331,7 @@ class RedisTokenBucket(FreshCopies):
         return granted
 
     def release(self, amount: float) -> None:
-        """Give ``amount`` tokens back; what exceeds the capacity is dropped. While it is full, nobody asks."""
+        """Give ``amount`` tokens back; what exceeds the capacity is dropped. A full bucket asks no server."""
         check_amount(amount)
         self._local.release(amount)  # it stands for what this process would have by itself
         told = self.quota.run(self.name, amount, 0.0) if self._level < self.capacity else None

@@ -1,7 +1,7 @@
-"""New credentials after a 401, once per operation (contract 2.10): who is asked for them, and about whom.
+"""New credentials after a 401, once per operation (contract 2.10).
 
-They are one user's, for one service. So nothing is shared between requests, and they go nowhere but where the program
-itself sent the old ones: not to whom the service redirects, for whom requests has taken the old ones off.
+They are one user's, for one service. So requests share nothing, and new credentials go only where the program itself
+sent the old ones: not to the target of a redirect, for which requests has removed the old ones.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ NAME = "renewal"
 DONE = "renewal: done"
 UNAUTHORIZED = 401
 MOST_CHAINS = 1024
-"""The most chains of redirects, of the whole process, that may be under way; of more, the oldest is forgotten."""
+"""The most chains of redirects of the process that are remembered; beyond that, the oldest is forgotten."""
 Headers = Mapping[str, str]
 Renew = Callable[["Response"], Headers | None]
 
 
 class _OfThread(threading.local):
-    """The functions that are renewing credentials in a thread: requests of their own are not theirs to renew."""
+    """The functions that are renewing credentials in a thread: their own requests renew nothing."""
 
     asked: tuple[Renew, ...] = ()
 
@@ -67,7 +67,7 @@ class Renewal(Feature):
         return send(call)
 
     def _remember(self, call: Call, response: Response) -> None:
-        """Remember the origin that the program chose, for a request that goes on elsewhere and for a body's rest."""
+        """Remember the origin that the program chose, for a redirected request and for the rest of a body."""
         hooks = call.request.hooks
         origin = call.data[NAME] = origin_chosen(call)
         if response.is_redirect:
@@ -78,7 +78,7 @@ class Renewal(Feature):
             _chains.pop(id(hooks), None)
 
     def _may_renew(self, call: Call) -> bool:
-        """Return True for a call that the program sent with credentials, where it sent them to, and for once."""
+        """Return True for a call with credentials, at the origin to which the program sent them, once."""
         request, most = call.request, call.options.max_attempts or call.config.most_attempts
         if DONE in call.data or any(self.renew is one for one in _of_thread.asked):
             return False
@@ -97,7 +97,7 @@ def origin_chosen(call: Call) -> str:
 
 
 def renewed(renew: Renew, response: Response) -> Headers | None:
-    """Return the headers with which a refused request is to be sent again; None: it is not."""
+    """Return the headers with which to send a refused request again, or None."""
     before = _of_thread.asked
     try:
         _of_thread.asked = (*before, renew)

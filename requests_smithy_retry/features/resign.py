@@ -1,7 +1,7 @@
-"""A signature for each attempt (contract 2.10): one that was good once is not sent again.
+"""A signature for each attempt (contract 2.10), so that none is sent twice.
 
-The auth that a program gives to :func:`resign` signs a copy of the request as it was before it was signed. Where a
-program does without, and a server refuses what it has seen before, the history says so.
+The auth that a program gives to :func:`resign` signs a copy of the unsigned request. Without it, the history says that
+a server refused a repeated signature.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ NAME = "resign"
 ANSWERED = "resign: answered"
 LENGTH, CREDENTIALS = "Content-Length", "Authorization"
 OF_THE_BODY = frozenset({"content-length", "content-type", "transfer-encoding"})
-"""Headers that go with a body that a redirect takes away."""
+"""Headers that a redirect removes with the body."""
 OF_CONNECTIONS = frozenset(
     {"requests_credssp", "requests_gssapi", "requests_kerberos", "requests_negotiate_sspi", "requests_ntlm"}
 )
 """Packages whose auth objects authenticate a connection, over several requests."""
 STALE = re.compile(r'(?i)\bdigest\b.*\bstale\s*=\s*"?true\b')
-"""A challenge to credentials that are right, with a nonce that is too old (RFC 7616, 3.3)."""
+"""A challenge to the right credentials with an old nonce (RFC 7616, 3.3)."""
 SIGNED_NAME = re.compile(r"(?i)(?:^|[-_])(?:dpop|hmac|sig|sign|signature)(?:[-_]|$)")
 """The name of a header or a parameter that is a signature: DPoP, X-Amz-Signature, CB-ACCESS-SIGN."""
 SIGNED_VALUE = re.compile(r"(?i)(?:digest|hawk|mac|signature|sharedkey|aws4-\S+|\S*hmac\S*)\s|oauth\s.*\boauth_nonce=")
@@ -55,17 +55,18 @@ SIGNED_VALUE = re.compile(r"(?i)(?:digest|hawk|mac|signature|sharedkey|aws4-\S+|
 REFUSED = "the server refused the repeated signature"
 REFUSALS = frozenset({400, 401, 403})
 BLAMED = re.compile(rb"(?i)dpop|expired|jti|nonce|proof|recvwindow|replay|signature|skew|timestamp")
-"""What a 400 or 403 says in which a signature is refused; others are about something else."""
+"""The words of a 400 or 403 that refuses a signature."""
 
 
 def resign(auth: Any, *, valid_for: float | None = None) -> Resign:
-    """Have each retry of a request signed anew: give the session an ``auth`` of ``resign(OAuth1(...))``.
+    """Return an auth that signs each retry again.
 
-    With any other adapter than :class:`.RetryAdapter`, it does what ``auth`` does.
+    Give it to a session: ``session.auth = resign(OAuth1(...))``. Without a :class:`.RetryAdapter`, it does what
+    ``auth`` does.
 
     :param auth: an auth object of ``requests``, or a pair of user and password.
-    :param valid_for: seconds after which a signature is too old to be sent for the first time, as after a wait for a
-        rate limit; None: a first attempt has the signature with which the program sent it.
+    :param valid_for: seconds after which a signature is too old for a first attempt, as after a wait for a rate limit;
+        None: a first attempt keeps the signature with which the program sent it.
     :raises RetryConfigError: for anything else, and for an auth that authenticates a connection, such as NTLM.
     """
     return Resign(auth, valid_for)
@@ -90,7 +91,7 @@ class Resign(AuthBase):
         self.auth: Any = auth
 
     def __call__(self, request: PreparedRequest) -> PreparedRequest:
-        """Sign a request, and remember on it what it was before."""
+        """Sign a request, and keep the unsigned one with it."""
         unsigned = picture_of(request)
         request.prepare_auth(self.auth)
         signature = Signature(self, unsigned, picture_of(request), SYSTEM_CLOCK.now())
@@ -99,11 +100,11 @@ class Resign(AuthBase):
 
 
 class Signature:
-    """What is remembered of a request that was signed; it lies among its hooks, which copies and redirects share.
+    """A signed request and what it was before, kept among its hooks, which copies and redirects share.
 
-    A pickle of a request or a response holds no secret of it: it makes an empty one.
+    A pickle of a request or a response holds no secret of it: it is unpickled empty.
 
-    :param auth: that signed it; None: nothing is signed anew.
+    :param auth: the auth that signed it; None: it is not signed again.
     :param unsigned: the request before.
     :param signed: the request after.
     :param at: the moment on the machine's clock.
@@ -157,7 +158,7 @@ class Signing:
 
 
 class Resigning(Feature):
-    """The seam: an attempt that needs a signature of its own gets one, once all waits before it are over."""
+    """The seam: an attempt that needs a new signature gets one after all waits."""
 
     def around(self, send: Send, call: Call) -> Response:
         before = call.sent if call.number else None
@@ -175,7 +176,7 @@ class Resigning(Feature):
 
 
 def signing_of(call: Call) -> Signing | None:
-    """Return the signatures of a call; None: it has none, or nothing may be signed anew."""
+    """Return the signatures of a call; None: it has none, or may not be signed again."""
     hooks = getattr(call.request, "hooks", None)
     registered = hooks.get("response") if hooks else None
     if not registered or not isinstance(registered, list):  # a program may have set a function in its place
@@ -192,7 +193,7 @@ def signing_of(call: Call) -> Signing | None:
 
 
 def begin(signature: Signature, request: PreparedRequest, to_send: PreparedRequest) -> Signing | None:
-    """Return the signatures of a call that begins; None: requests took the credentials off, or they are others.
+    """Return the signatures of a call that begins; None: requests removed or replaced the credentials.
 
     :param request: the caller's; ``to_send`` is what is sent in its place.
     """
@@ -211,7 +212,7 @@ def begin(signature: Signature, request: PreparedRequest, to_send: PreparedReque
 
 
 def is_due(call: Call, signing: Signing) -> bool:
-    """Return True for an attempt that must not have the signature of the last one."""
+    """Return True if an attempt needs a new signature."""
     if call.number or (signing.is_of_another and signing.at is None):
         return True
     assert signing.signature.auth is not None
@@ -220,7 +221,7 @@ def is_due(call: Call, signing: Signing) -> bool:
 
 
 def sign(call: Call, signing: Signing) -> None:
-    """Sign the request that is sent next, and what the program changed with it."""
+    """Sign the request that is sent next, with the program's changes."""
     facts, signature = call.facts, signing.signature
     assert signature.auth is not None
     assert signature.unsigned is not None
@@ -251,9 +252,9 @@ def sign(call: Call, signing: Signing) -> None:
 
 
 def answered(send: Send, call: Call, signing: Signing, response: Response) -> Response:
-    """Answer the challenge to a signature that was made anew from a nonce that is too old, once.
+    """Answer the challenge to a signature that was renewed with an old nonce, once.
 
-    The answer to one before that is for the auth's own hooks, which requests calls.
+    The auth's own hooks, which requests calls, answer the challenge to a first signature.
     """
     most = call.options.max_attempts or call.config.most_attempts
     is_last = most is not None and call.number >= most
@@ -282,14 +283,14 @@ class Asked(Exception):
 
 
 class Asking:
-    """In place of an adapter: it tells which request a hook of an auth would send."""
+    """Stands in for an adapter: it tells which request a hook of an auth would send."""
 
     def send(self, request: PreparedRequest, **_: Any) -> Response:
         raise Asked(request)
 
 
 def answer_to(call: Call, signing: Signing, challenge: Response) -> Mapping[str, str]:
-    """Return the headers by which the hooks of an auth answer a challenge; empty: they do not."""
+    """Return the headers by which the hooks of an auth answer a challenge; none if they do not."""
     own, request, asking = (challenge.connection, challenge.request), call.sent, Asking()
     try:
         challenge.connection, challenge.request = asking, request  # type: ignore[assignment]
@@ -311,7 +312,7 @@ def picture_of(request: PreparedRequest) -> PreparedRequest:
 
 
 def changes_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> Headers:
-    """Return the headers that changed; None: it was taken away."""
+    """Return the headers that changed; the value None: it was removed."""
     old, new = CaseInsensitiveDict(before), CaseInsensitiveDict(after)
     return CaseInsensitiveDict({name: new.get(name) for name in (*old, *new) if old.get(name) != new.get(name)})
 
@@ -330,7 +331,7 @@ def apply(headers: Headers, changes: Mapping[str, Any], but: str = "") -> None:
 def is_taken_off(
     unsigned: PreparedRequest, signed: PreparedRequest, request: PreparedRequest, changes: Headers
 ) -> bool:
-    """Return True if a copy of a signed request is without the signature: a header of it, or the body that has it."""
+    """Return True if a copy of a signed request has lost the signature: a header of it, or the body that has it."""
     own = changes_of(unsigned.headers, signed.headers)
     are_gone = [name for name in own if name.lower() not in OF_THE_BODY and changes.get(name, own[name]) is None]
     return any(own[name] is not None for name in are_gone) or (
@@ -345,7 +346,7 @@ def is_of_other_kind(before: Headers, now: Headers) -> bool:
 
 
 def url_to_sign(unsigned: str, signed: str, now: str) -> str | None:
-    """Return a URL without what the auth added to it; None: it is another service's, or nobody can tell.
+    """Return a URL without what the auth added to it; None: it is another service's, or that is unknown.
 
     >>> url_to_sign("http://x/a?b=1", "http://x/a?b=1&sig=2", "http://x/c?sig=2&d=3")
     'http://x/c?d=3'
@@ -366,7 +367,7 @@ def url_to_sign(unsigned: str, signed: str, now: str) -> str | None:
 
 
 def body_to_sign(signature: Signature, now: Any) -> Any:
-    """Return the body as it was before it was signed, or as near to that as can be had.
+    """Return the body as it was before it was signed, if possible.
 
     :param now: the body of the request that is sent.
     """
@@ -387,7 +388,7 @@ def body_to_sign(signature: Signature, now: Any) -> Any:
 
 
 class RepeatedSignature:
-    """Says of one response why the server refused the request. A retry that another classifier asks for stands."""
+    """Says why the server refused one request. A retry that another classifier asks for stands."""
 
     name = "RepeatedSignature"
 
@@ -402,7 +403,7 @@ class RepeatedSignature:
 
 
 def look_for_repetition(call: Call, response: Response, before: PreparedRequest) -> None:
-    """Have it said of a refusal that the request had the signature of the attempt before."""
+    """Note that a refused request had the signature of the attempt before."""
     signature = signature_in(call.sent)
     if signature and signature == signature_in(before):
         given = call.options.classifiers

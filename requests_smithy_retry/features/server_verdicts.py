@@ -42,7 +42,7 @@ _flag: Callable[[str], Says | None] = {"true": Says.YES, "false": Says.NO}.get
 
 
 def _dropped(_: str) -> Says:
-    """Envoy dropped the request, and does not retry it at once itself. Its client may, after a while."""
+    """Envoy dropped the request, and does not retry it itself. The client may, after a while."""
     return Says.SLOW_DOWN
 
 
@@ -59,11 +59,11 @@ WORDS = (
     Word("x-envoy-overloaded", _dropped, "true", "Envoy, HTTP router filter"),
     Word("x-envoy-ratelimited", _dropped, "true", "Envoy, HTTP router filter"),
 )
-"""The table; a header is there for each of its meanings."""
+"""The table: one row for each meaning of a header."""
 
 
 class ServerVerdictClassifier:
-    """Goes by what the server itself says of a retry, also where it says several things: the first of :class:`Says`."""
+    """Follows what the server itself says about a retry; of several words, the first in :class:`Says`."""
 
     name = "ServerVerdictClassifier"
     priority: RetryClassifierPriority = RetryClassifierPriority.run_after(
@@ -93,7 +93,7 @@ class ServerVerdicts(Feature):
     """The classifier, as one of the default ones."""
 
     def classifiers(self, config: RetryConfig) -> tuple[RetryClassifier, ...]:
-        """Return it. A urllib3 ``Retry`` says itself what is retried."""
+        """Return it, unless a urllib3 ``Retry`` says what is retried."""
         return (ServerVerdictClassifier(),) if config.rules is None else ()
 
 

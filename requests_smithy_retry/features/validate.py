@@ -25,7 +25,7 @@ ACCEPTED = 202
 
 @dataclass(frozen=True)
 class Validate(Feature):
-    """A function as a classifier, and as the feature of the option. The innermost block's is asked, alone."""
+    """A function as a classifier, and the feature of the option. Only the innermost block's function is asked."""
 
     function: Callable[[Response], bool | float]
     is_optional = True

@@ -104,7 +104,7 @@ class WaitBegan(NamedTuple):
     :param operation: the call of ``send``.
     :param number: the number of the last attempt; 0 before the first.
     :param what: what it waits for, as a phrase: ``"the failing service"``, ``"a rate limit"``.
-    :param seconds: how long that takes, as far as is known; None: nobody knows.
+    :param seconds: how long that takes, as far as is known; None: unknown.
     """
 
     operation: ObservedOperation
@@ -201,7 +201,7 @@ class ObservedOperation:
     own_max_attempts: int | None = None
     """The limit in the operation's own options, or None."""
     is_under_way: bool = False
-    """Listeners know of an attempt's beginning, but not yet of its end."""
+    """Listeners have seen the beginning of an attempt, but not its end."""
     _base: PreparedRequest | None = None
     _copy: PreparedRequest | None = None
 
@@ -267,7 +267,7 @@ class ObservedOperation:
 
     @property
     def heard(self) -> Callable[[int, int | None, int], None] | None:
-        """The function that is told of each part of a body; None if nobody listens."""
+        """The function to call with each part of a body; None if no listener wants it."""
         return self._body_came if self.adapter.listeners.hears_bodies else None
 
     def _body_came(self, received: int, total: int | None, resumes: int) -> None:
@@ -300,7 +300,7 @@ class ObservedOperation:
         error: Exception | None,
         classification: Classification | None,
     ) -> None:
-        """Emit the events of an attempt that is in the record."""
+        """Emit the events of a recorded attempt."""
         listeners, self.is_under_way = self.adapter.listeners, False
         response = response if error is None else None
         listeners.after_attempt(AfterAttempt(self, self.number, response, error, record.duration or 0.0, record))

@@ -25,11 +25,11 @@ ATTRIBUTE = "_retry_history"
 STARTED = "_retry_started"
 PIECES = "_retry_pieces"
 RENEWED = {"on_unauthorized": "with new credentials ", "resign": "signed anew "}
-"""What an attempt has that a refusal was answered with."""
+"""How an attempt that answers a refusal is described."""
 PART = "_retry_part"
-"""Has a phrase on what a response lacks although it succeeded."""
+"""The attribute with a phrase for what a successful response lacks."""
 MAX_KEPT = 100
-"""The most attempts that are kept: the first and the last ones."""
+"""The most attempts that are kept, the first and the last ones."""
 
 
 class Before(NamedTuple):
@@ -49,7 +49,7 @@ class ScheduledRetry(NamedTuple):
 
     :param verdict: that led to it.
     :param payment: for it, from a bucket; None: it cost nothing.
-    :param line_wait: seconds that its operation waited for the strategy's leave, until the event ``line_why``.
+    :param line_wait: seconds that its operation waited for the service, until the event ``line_why``.
     """
 
     delay: float = 0.0
@@ -77,7 +77,7 @@ class AttemptRecord(NamedTuple):
     :param permit_wait: the wait for a send permit (adaptive mode) after the delay, in seconds.
     :param line_wait: the wait for the service to be back, in seconds.
     :param line_why: the event that ended that wait, as a phrase.
-    :param address: the IP address that the request went to: the proxy's, where there is one. If no connection was made,
+    :param address: the IP address that the request went to: the proxy's, if there is one. If no connection was made,
         all that were tried. None if it is not known, as for a first-try success.
     :param gate_wait: the wait for a rate limit that the server had announced, after the delay, in seconds.
     :param gate_source: the header that announced it.
@@ -243,13 +243,13 @@ def with_pieces(history: RetryHistory, pieces: Iterable[RetryHistory]) -> RetryH
 
 
 def with_part(history: RetryHistory, target: Any) -> RetryHistory:
-    """Return the history of a response, with what it lacks although it succeeded."""
+    """Return the history of a response, with what a successful one lacks."""
     part = vars(target).get(PART)
     return history if part is None or history.stop_reason is not StopReason.SUCCESS else history._replace(why=part)
 
 
 def pieces_of(target: Any) -> tuple[RetryHistory, ...]:
-    """Return the histories of the continuations of a body that are part of no other history yet, once."""
+    """Return, once, the histories of the continuations of a body that no other history includes."""
     return () if target is None else tuple(vars(target).pop(PIECES, ()))
 
 
@@ -270,7 +270,7 @@ def add_piece(response: Any, piece: RetryHistory | None) -> RetryHistory | None:
 
 
 def joined(before: RetryHistory, piece: RetryHistory) -> RetryHistory:
-    """Return the history of a body that went on: the last attempt so far is the one that broke off.
+    """Return the history of a continued body, whose last attempt so far is the one that broke off.
 
     :param piece: that of the continuation, which begins with the attempt that broke off.
     """
@@ -286,7 +286,7 @@ def joined(before: RetryHistory, piece: RetryHistory) -> RetryHistory:
 
 
 def given_up(error: Exception) -> tuple[StopReason, str] | None:
-    """Return why an operation gave up that this error comes from: its body broke off, and could not be continued.
+    """Return why an operation gave up whose body broke off with this error, and could not be continued.
 
     The error's own history is of an earlier send: programs raise the same object again, as mocks do.
     """
@@ -307,7 +307,7 @@ def retry_history(response_or_exception: Any) -> RetryHistory | None:
         histories survive pickling.
     """
     target = response_or_exception
-    for _ in range(MAX_CAUSES):  # causes may go round in a circle
+    for _ in range(MAX_CAUSES):  # causes may form a cycle
         found = _own_history(target)
         if found is not None or not isinstance(target, BaseException):
             return found
@@ -323,7 +323,7 @@ def _own_history(response_or_exception: Any) -> RetryHistory | None:
     if isinstance(started, (int, float)):
         return _of_first_try(response_or_exception, started)
     if isinstance(response_or_exception, BaseException):
-        # A body that broke off in its reader's hands: requests wraps urllib3's exception.
+        # A body that broke off while its caller read it: requests wraps urllib3's exception.
         inner = [arg for arg in response_or_exception.args if isinstance(arg, BaseException)]
         return retry_history(inner[0] if inner else getattr(response_or_exception, "response", None))
     return None

@@ -1,6 +1,6 @@
 """The log (contract 12): DEBUG per attempt, INFO per retry, wait and adapter left alone, WARNING on giving up.
 
-Of the operations that give up in one outage, the first is at WARNING, and so is the end of it (core/wait_queue.py).
+Of the operations that give up in one outage, only the first is logged at WARNING, and so is the end of the outage.
 
 Records go to ``requests_smithy_retry``. They name method, origin and path, never userinfo, a query, a header's value or
 a body. Each has its values in ``extra`` as well, under names that begin with ``retry_``.
@@ -22,7 +22,7 @@ logger: logging.Logger = logging.getLogger("requests_smithy_retry")
 logger.addHandler(logging.NullHandler())  # a program without logging gets nothing on its stderr
 
 DOWN = "%s is down: %s %s: %s. Until it is back, operations that give up are logged at INFO"
-"""The line on an outage: its service, and the first operation that gave up."""
+"""The record of an outage: its service, and the first operation that gave up."""
 
 
 def log_attempt(request: PreparedRequest, record: AttemptRecord) -> None:
@@ -87,17 +87,16 @@ def log_left_alone(sentence: str) -> None:
 
 
 def log_part(request: PreparedRequest, part: str) -> None:
-    """Log that the answer to a request for the whole brings a part alone, at WARNING."""
+    """Log that the answer to a request for the whole is only a part, at WARNING."""
     logger.warning("%s %s: %s", request.method, safe_url(request.url), part, extra=_extra(request))
 
 
 def log_end(request: PreparedRequest, history: RetryHistory, number: int) -> None:
     """Log an operation that gave up, or whose retry of a deletion found nothing to delete.
 
-    It is logged at WARNING; at INFO in an outage that is known, after the first, which tells of it, and for a wait that
-    was too long.
+    It is logged at WARNING; at INFO after the first one in a known outage, and for a wait that was too long.
 
-    :param number: the operation's among those that gave up in the outage; 0: no outage is known.
+    :param number: the number of the operation among those that gave up in the outage; 0: no outage is known.
     """
     is_put_back = history.stop_reason is StopReason.WAIT_TOO_LONG  # a task queue puts its task back
     level = logging.INFO if number > 1 or is_put_back else logging.WARNING

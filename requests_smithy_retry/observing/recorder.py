@@ -34,7 +34,8 @@ class Recorder:
 
     :param scope: the scope whose quota the operation spends, without secrets.
     :param observed: emits the events to the listeners, or None.
-    :param is_told: listeners heard of the end of the first attempt before its body broke off in the caller's hands.
+    :param is_told: listeners have seen the end of the first attempt, before its body broke off while the caller read
+        it.
     """
 
     def __init__(
@@ -54,17 +55,17 @@ class Recorder:
         self.rows: list[RequestHistory] = []
         self._is_told = is_told
         self._continued = 0
-        """The attempts that went on with a body within others."""
+        """The attempts that continued a body within others."""
         self._waiting: tuple[AttemptRecord, float] | None = None
-        """The last attempt, which is noted already, and the moment at which its operation began to wait."""
+        """The last attempt, if it is noted already, and the moment at which its operation began to wait."""
         self._in_vain: float = 0.0
         self._in_doubt: int | None = None
         """The first failed attempt on which the server may have acted."""
 
     def begin_waiting(self, outcome: Outcome, before: Before, verdict: Classification, what: str) -> None:
-        """Record an attempt whose operation waits for the service from now on: :meth:`note` comes after the wait.
+        """Record an attempt whose operation waits for the service from now on; :meth:`note` comes after the wait.
 
-        :param what: is waited for, in a phrase.
+        :param what: what is waited for, as a phrase.
         """
         record = self._record(outcome, before, None, verdict)
         self._waiting = record, self.clock.now()
@@ -73,10 +74,10 @@ class Recorder:
             self.observed.waits(record.number, what, None)
 
     def wait_begins(self, number: int, what: str, seconds: float) -> None:
-        """Tell of a wait before the next attempt.
+        """Report a wait before the next attempt.
 
         :param number: of the last attempt; 0: there was none.
-        :param what: is waited for, in a phrase.
+        :param what: what is waited for, as a phrase.
         """
         log_wait(self.request, seconds, what)
         if self.observed is not None:
@@ -88,7 +89,7 @@ class Recorder:
         """Record an attempt, if :meth:`begin_waiting` did not, and the retry that follows.
 
         :param retry: that follows; None: none does.
-        :param verdict: on an attempt that none follows.
+        :param verdict: on the last attempt.
         """
         waiting, self._waiting = self._waiting, None
         if retry is None:
@@ -109,14 +110,14 @@ class Recorder:
             self.observed.retry_follows(record, retry)
 
     def _after_waiting(self, record: AttemptRecord, payment: Payment | None) -> AttemptRecord:
-        """Return the record of an attempt whose operation waited, with the tokens for which it did."""
+        """Return the record of an attempt whose operation waited, with the payment for the retry."""
         if payment is None:
             return record
         self.attempts[-1] = record = record._replace(**payment._asdict())
         return record
 
     def add(self, pieces: tuple[RetryHistory, ...]) -> None:
-        """Record the attempts that tried to go on with the body of the last one, which failed all the same."""
+        """Record the attempts that tried, in vain, to continue the body of the last one."""
         for piece in pieces:
             last = self.attempts[-1].number
             self.attempts += [row._replace(number=row.number + last - 1) for row in piece.attempts[1:]]
@@ -169,10 +170,10 @@ class Recorder:
         """Return the history of the ended operation; log it and emit its last event.
 
         :param reason: for which it is over; ``why`` is the phrase.
-        :param most: the most attempts that it might have made, where that is known.
+        :param most: the most attempts that it might have made, if that is known.
         :param gave_up: counts the operations that give up in an outage of their service, and returns their number.
-        :param error: of the last attempt, whose text is kept out.
-        :param retry_after: seconds after which it is worth to call again, if that is known.
+        :param error: of the last attempt; its text is left out.
+        :param retry_after: seconds after which a new call is worthwhile, if that is known.
         """
         attempts, waited = tuple(self.attempts), self._in_vain
         is_gone = self.request.method == "DELETE" and bool(attempts) and attempts[-1].status in GONE

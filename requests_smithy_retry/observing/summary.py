@@ -1,4 +1,4 @@
-"""What became of all operations: counted as they end, and returned by :func:`retry_summary` (contract 12)."""
+"""The counts of operations, which are counted when they end and returned by :func:`retry_summary` (contract 12)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ else:  # pragma: no branch - for typing.get_type_hints; only who asks for a summ
     Session = RetryHistory = Any
 
 MOST_HOSTS = 1024
-"""The most scopes that are counted apart."""
+"""The most scopes that are counted separately."""
 
 
 class RetrySummary(NamedTuple):
@@ -62,7 +62,7 @@ class RetrySummary(NamedTuple):
 
 
 COUNTS = RetrySummary._fields[:-1]
-"""What is added up."""
+"""The fields that are added up."""
 
 
 _lock = threading.Lock()
@@ -79,12 +79,12 @@ class Counters:
         self.forget()
 
     def renew_lock(self) -> None:
-        """Make the lock anew, after a fork."""
+        """Replace the lock, after a fork."""
         global _lock
         _lock = threading.Lock()
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Count from 0."""
         self._at_once: dict[str | None, int] = {}
         self._others: dict[str | None, RetrySummary] = {}
 
@@ -98,7 +98,7 @@ class Counters:
     def ended(self, scope: str, history: RetryHistory, before: RetrySummary | None = None) -> None:
         """Count an operation that is no first-try success.
 
-        :param before: what it was counted as when its response was handed over, whose body then went on or was lost.
+        :param before: how it was counted when its response was handed over, whose body then continued or was lost.
         """
         one = counted(history)
         if before is not None:
@@ -118,7 +118,7 @@ class Counters:
 
 
 def counted(history: RetryHistory) -> RetrySummary:
-    """Return what an operation counts as."""
+    """Return how an operation counts."""
     retries, waited = 0, history.line_wait
     for each in history.attempts:
         retries = each.number - 1
@@ -129,7 +129,7 @@ def counted(history: RetryHistory) -> RetrySummary:
 
 
 PROCESS = Counters()
-"""Counts all operations of the process, those of adapters that are gone among them."""
+"""Counts all operations of the process, those of deleted adapters included."""
 forgets_with_all(PROCESS)
 renew_lock_after_fork(PROCESS)
 
@@ -137,11 +137,11 @@ renew_lock_after_fork(PROCESS)
 def retry_summary(session: Session | None = None) -> RetrySummary:
     """Return what retries did so far: those of a session, over all its adapters, or those of the whole process.
 
-    The counters always run, at no measurable cost. Each adapter has its own; those of :func:`install` have one
-    together. An operation counts when it ends, or with ``stream=True`` when the caller gets its response; one with
-    ``enabled=False`` does not count.
+    The counters always run, at no measurable cost. Each adapter has its own; those of :func:`install` share one. An
+    operation counts when it ends, or with ``stream=True`` when the caller gets its response; one with ``enabled=False``
+    does not count.
 
-    :param session: None: all that this process sent, by sessions that are closed and gone, too.
+    :param session: None: all that this process sent, also by closed and deleted sessions.
     :raises ValueError: if the session has no :class:`RetryAdapter`.
     """
     if session is None:
@@ -155,7 +155,7 @@ def retry_summary(session: Session | None = None) -> RetrySummary:
 
 
 def summary_of(adapters: Iterable[Any]) -> RetrySummary:
-    """Return what the retries of these adapters did so far; what several of them count together counts once."""
+    """Return what the retries of these adapters did so far; shared counters count once."""
     return _summed({id(adapter.counters): adapter.counters for adapter in adapters}.values())
 
 

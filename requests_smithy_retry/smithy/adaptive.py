@@ -20,10 +20,10 @@ NAME = "limiter"
 
 
 class AdaptiveRetryStrategy(StandardRetryStrategy):
-    """The standard strategy, and beside it a limiter that slows each scope down once its server has throttled.
+    """The standard strategy, with a limiter for each scope that slows it down once its server has throttled.
 
-    A limiter learns of every attempt from the same three methods. In addition there is :meth:`send_permit`, which the
-    code that sends calls before each attempt, after the backoff.
+    The limiter learns from the same three methods. The code that sends also calls :meth:`send_permit` before each
+    attempt, after the backoff.
 
     :param rate_limiter: the numbers of the limiters.
     :param max_permit_wait: the longest wait for a send permit, in seconds; None: as long as it takes.
@@ -82,13 +82,13 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
         raise RetryError(_why(wait.seconds, too_late.bound, scope.name), stop_reason=StopReason.RATE_LIMITED)
 
     def indicated(self, failed: AttemptFailed, scope: Scope) -> RetryReason:
-        """Ask the classifiers, and have the limiter take in what they say."""
+        """Ask the classifiers, and tell the limiter their verdict."""
         verdict = failed.judged(self.policy)
         record(self.limiter_of(scope), failed.outcome, verdict)
         return super().indicated(failed, scope)
 
     def note_success(self, scope: Scope) -> None:
-        """Have the limiter take in a success."""
+        """Tell the limiter about a success."""
         self.limiter_of(scope).record_success()
 
     def snapshot(self) -> StrategySnapshot:
@@ -99,7 +99,7 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
 
 
 def record(limiter: ClientRateLimiter, outcome: Outcome, verdict: Classification) -> None:
-    """Have a limiter take in the verdict on an attempt. A success that was only looked at is recorded elsewhere."""
+    """Tell a limiter the verdict on an attempt. A success that was only looked at is recorded elsewhere."""
     if not (outcome.is_success and isinstance(verdict.action, NoActionIndicated)):
         limiter.record_response(is_throttled(verdict))
 

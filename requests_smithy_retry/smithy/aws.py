@@ -1,4 +1,4 @@
-"""For clients of AWS: its error codes (contract 3.4), the settings of its SDKs (contract 10.2), and their headers."""
+"""For AWS: its error codes (contract 3.4), the settings of its SDKs (contract 10.2), and their headers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ THROTTLING_CODES = frozenset(
 """The codes of throttling, ``PriorRequestNotComplete`` included, which some lists call transient."""
 
 TRANSIENT_CODES = frozenset({"RequestTimeout", "RequestTimeoutException"})
-"""The codes of a server that did not receive the rest of the request in time."""
+"""The codes of a server that did not receive the whole request in time."""
 
 
 class AwsErrorCodeClassifier:

@@ -1,4 +1,4 @@
-"""The token bucket (contract 6.2, 6.3), and the line of threads that wait for its tokens."""
+"""The token bucket (contract 6.2, 6.3), and the queue of threads that wait for its tokens."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..checks import check_amount, is_finite, safe_repr
 from ..clock import SYSTEM_CLOCK, Clock, Wait, wait_in
-from ..core.quota import Go, Payment, Quota, Refused, RetryQuota, TokenBucketSnapshot
+from ..core.quota import Grant, Payment, Quota, Refused, RetryQuota, TokenBucketSnapshot
 from ..core.retry_budget import PayoffTokenBucket
 from ..core.scope import NO_SCOPE, MakeQuota
 from ..core.wait_queue import Bounds, Failure, Progress
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from ..core.attempt import AttemptFailed
 
 LOOK_AGAIN = 1.0
-"""Seconds after which a waiter looks again if others in front of it are about to be served."""
+"""Seconds after which a waiter looks again if those in front of it are about to be served."""
 
 ROUNDING = 1e-9
-"""A part of an amount this small is a rounding error, whether it is there or missing."""
+"""So small a part of an amount is a rounding error."""
 
 
 class PlaceAtBucket:
-    """One thread's place among those that wait for the tokens of a bucket. Its answer: whether they were taken."""
+    """The place of one thread among those that wait for the tokens of a bucket. The answer: were they taken?"""
 
     def __init__(self, bucket: TokenBucket, amount: float, deadline: float | None) -> None:
         self.changed: threading.Condition = threading.Condition(bucket._lock)
@@ -37,7 +37,7 @@ class PlaceAtBucket:
         self._deadline = deadline
 
     def look(self, now: float) -> Wait | bool:
-        """Join at the first look. The first takes what is there; nobody stays whose tokens would come too late."""
+        """Join at the first look. The first takes what is there; a thread whose tokens would come too late leaves."""
         bucket, places = self._bucket, self._bucket._places
         if self.amount > bucket.capacity:
             return False
@@ -52,7 +52,7 @@ class PlaceAtBucket:
         if is_taken or _is_too_late(now, seconds, self._deadline):
             self.leave(now)
             return is_taken
-        # Where nothing is missing, those in front are about to take theirs: the last of them says so.
+        # If nothing is missing, those in front are about to take theirs, and the last of them wakes this one.
         return Wait(now + (seconds or LOOK_AGAIN))
 
     def leave(self, now: float) -> None:
@@ -177,7 +177,7 @@ class TokenBucket(FreshCopies):
         :raises ValueError: for anything but a finite number of 0 or more.
         """
         check_amount(amount)
-        # Read without the lock: a full bucket has room for nothing, so there is nothing to lose (contract 6.2).
+        # Read without the lock: a full bucket drops everything (contract 6.2).
         if self._available < self.capacity:
             with self._lock:
                 self._available = min(self.capacity, self._available + amount)
@@ -193,14 +193,14 @@ class TokenBucket(FreshCopies):
         return TokenBucketSnapshot(self.capacity, self.available)
 
     def forget(self) -> None:
-        """Hold what a new one holds, now. Those that wait are served from it."""
+        """Reset it to its initial tokens. Waiters are served from them."""
         with self._lock:
             self._available = self.capacity if self._initial is None else self._initial
             self._refilled_at = self.clock.now()
             self._wake_first()
 
     def renew_lock(self) -> None:
-        """Make the lock anew, after a fork."""
+        """Replace the lock, after a fork."""
         self._lock = threading.Lock()
         self._places: list[PlaceAtBucket] = []
 
@@ -224,7 +224,7 @@ class PricedQuota(Quota):
     missing.
 
     :param price_of: the tokens that a retry costs, by the reason for it.
-    :param is_shared: others may spend it, unseen from here.
+    :param is_shared: others may spend its tokens, too.
     """
 
     def __init__(
@@ -239,11 +239,11 @@ class PricedQuota(Quota):
         if self._is_shared or self.bucket.available < self.bucket.capacity:
             self.bucket.release(self._reward)
 
-    def acquire(self, progress: Progress, bounds: Bounds, failure: Failure, failed: AttemptFailed) -> Go | Refused:
+    def acquire(self, progress: Progress, bounds: Bounds, failure: Failure, failed: AttemptFailed) -> Grant | Refused:
         """Take the price of a retry. A bucket on which others wait may take until the deadline."""
         assert failure.reason is not None
         price, bucket, began = self._price_of(failure.reason), self.bucket, failed.clock.now()
-        # An operation that waits for tokens still has its backoff to wait.
+        # An operation that waits for tokens still waits for its backoff.
         until = None if bounds.deadline is None else bounds.deadline - failure.delay
         before: float | None = None
         if isinstance(bucket, TokenBucket) and bucket.on_empty == "wait":
@@ -260,7 +260,7 @@ class PricedQuota(Quota):
         payment = Payment(held, after, getattr(bucket, "source", "memory"))
         paid = progress._replace(spent=progress.spent + price, acquired=price)
         why = "the retry budget had tokens again" if waited else ""
-        return Go(paid, failure.delay, waited=waited, why=why, payment=payment)
+        return Grant(paid, failure.delay, waited=waited, why=why, payment=payment)
 
     def _refused(self, price: float) -> Refused:
         bucket, source = self.bucket, getattr(self.bucket, "source", "memory")

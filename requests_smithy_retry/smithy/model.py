@@ -1,8 +1,8 @@
 """A published Smithy model: its errors and operations, as far as a retry needs them, and its endpoint (contract 3, 4).
 
-A model is read and checked once, and does not change afterwards. It speaks for requests to its endpoint alone: a greedy
-pattern matches almost any path, so a model could otherwise allow a retry of another service's POST. A URL that two
-parsers could read differently (a backslash, a control character, a dot segment) belongs to no endpoint.
+A model is read and checked once, and never changes. It applies only to requests to its endpoint: a greedy pattern
+matches almost any path, so a model could otherwise allow a retry of another service's POST. A URL that two parsers
+could read differently (a backslash, a control character, a dot segment) belongs to no endpoint.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def _locate(url: str) -> _Place | None:
 
 @dataclass(frozen=True, slots=True)
 class SmithyEndpoint:
-    """A model and the endpoint it speaks for, made by :meth:`SmithyModel.for_endpoint`.
+    """A model and its endpoint, made by :meth:`SmithyModel.for_endpoint`.
 
     A request goes to the endpoint if scheme, host (in any case), port and the segments of the path prefix are the same.
     The host may have a prefix that the model itself defines (``@endpoint``, without labels).
@@ -272,11 +272,6 @@ class SmithyEndpoint:
         if operation is None or self._prefixes[there.host] not in ("", operation.host_prefix):
             return None
         return operation
-
-    def may_resend(self, method: str, url: str, headers: Mapping[str, Any], body: object) -> bool:
-        """Return True if the model allows this request to be sent again, whatever its method."""
-        operation = self.operation_for(method, url, headers, body)
-        return operation is not None and operation.resendable_with(url, headers, body)
 
     def _within(self, url: str) -> _Place | None:
         there, here = _locate(url), self._place

@@ -85,7 +85,7 @@ EC2_NAME = "aws.protocols#ec2QueryName"
 
 
 class Protocol(enum.Enum):
-    """The way in which a request names its operation and carries its input."""
+    """How a request names its operation and carries its input."""
 
     REST_JSON = "rest-json"
     """By ``@http``; a JSON body."""

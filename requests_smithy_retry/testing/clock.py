@@ -1,4 +1,4 @@
-"""Clocks for tests (contract 8.5), on which a sleep takes no time: it moves the clock and is recorded."""
+"""Clocks for tests (contract 8.5), on which a sleep takes no time: it advances the clock and is recorded."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class FakeClock(_Skipping):
 
 
 class RetryClock(_Skipping):
-    """The machine's clocks, on which a sleep takes no time: it moves the clock and is recorded.
+    """The machine's clocks, on which a sleep takes no time: it advances the clock and is recorded.
 
     Real time passes here too, so that timeouts against a real server work. Safe to use from several threads.
     """

@@ -19,7 +19,7 @@ Ending = Literal["close", "reset", "stall"]
 
 
 class Wire:
-    """One accepted connection. It raises ``ConnectionError`` if the other side, or the server's end, breaks it off."""
+    """One accepted connection. It raises ``ConnectionError`` if the other side, or closing the server, ends it."""
 
     def __init__(self, sock: socket.socket, closing: threading.Event) -> None:
         self.sock: socket.socket = sock
@@ -288,7 +288,7 @@ class FaultServer:
         for thread, wire in self._serving:
             with suppress(OSError):  # it may be over
                 wire.sock.shutdown(socket.SHUT_RDWR)
-            thread.join(5)  # a function of the script may take for ever
+            thread.join(5)  # a function of the script may never return
 
     def __enter__(self) -> FaultServer:
         return self

@@ -33,15 +33,15 @@ def make_bucket(scope: str) -> TokenBucket:
     return TokenBucket(5)
 
 
-NO_LINE = "only the quota 'payoff' waits for a service, and one on Redis"
-PUBLISHED = f"it asks for the published bucket, and {NO_LINE}; quota='payoff' asks for that"
+NO_QUEUE = "only the quota 'payoff' waits for a service, and one on Redis"
+PUBLISHED = f"it asks for the published bucket, and {NO_QUEUE}; quota='payoff' asks for that"
 VOID: dict[tuple[str, str], tuple[list[Any], str]] = {
-    ("patience", "quota"): ([5, None, BUCKET, make_bucket], NO_LINE),
+    ("patience", "quota"): ([5, None, BUCKET, make_bucket], NO_QUEUE),
     ("patience", "retry_spec"): (["2.0", "2.1"], PUBLISHED),
     ("patience", "aws_config"): ([True], PUBLISHED),
-    ("max_backoff", "backoff"): ([0, max], "it bounds the backoff that doubles alone"),
-    ("retry_status_codes", "classifiers"): ([only()], "only the default classifiers go by it"),
-    ("validate", "classifiers"): ([only()], "only the default classifiers go by it"),
+    ("max_backoff", "backoff"): ([0, max], "it only bounds a backoff that doubles"),
+    ("retry_status_codes", "classifiers"): ([only()], "only the default classifiers use it"),
+    ("validate", "classifiers"): ([only()], "only the default classifiers use it"),
     ("aws_config", "trust_env"): ([False], "without trust_env no AWS settings are read"),
     ("on_unauthorized", "max_attempts"): ([1], "new credentials are sent with a second request"),
 }
@@ -179,7 +179,7 @@ THE_STRATEGYS = "it belongs to the strategy that the adapter was given"
     [
         ({"max_attempts": 4}, "max_attempts", "2", "2", "max_attempts=4 (from code) wins"),
         ({"max_retries": LISTED}, "raise_on_status", "no", "False", "raise_on_status=True (from max_retries) wins"),
-        ({"quota": 100}, "patience", "9", "9", f"quota=100 (from code) wins, and {NO_LINE}"),
+        ({"quota": 100}, "patience", "9", "9", f"quota=100 (from code) wins, and {NO_QUEUE}"),
         ({"strategy": StandardRetryStrategy()}, "patience", "9", "'9'", THE_STRATEGYS),
     ],
 )

@@ -83,7 +83,7 @@ TIES = {
 """The imports, most of them late, that tie modules into a circle or run against the layers, each with its reason."""
 
 PURE = (
-    *("core/rules", "core/polling", "core/policy", "core/wait_queue", "core/quota", "core/backoff"),
+    *("core/rules", "core/policy", "core/wait_queue", "core/quota", "core/backoff"),
     *("core/server_hints", "classifiers/fold", "classifiers/resend"),
 )
 """The rules by which a strategy decides: functions of values, which are told the time."""

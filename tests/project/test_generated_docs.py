@@ -11,6 +11,7 @@ import pytest
 import requests_smithy_retry
 import requests_smithy_retry.testing
 from requests_smithy_retry import StandardRetryStrategy
+from requests_smithy_retry.smithy.aws import KEYS
 from tests.support import read_timeout
 from tests.unit.core.test_strategy import Safe, refresh
 
@@ -73,7 +74,7 @@ def test_every_pytest_fixture_is_in_the_reference():
 def test_every_aws_variable_is_in_the_reference():
     """Each environment variable of the AWS settings is on the page, and so is each key of a profile."""
     source = (PACKAGE / "smithy" / "aws.py").read_text(encoding="utf-8")
-    names = {*re.findall(r'"(AWS_\w+)"', source), *tables.KEYS}
+    names = {*re.findall(r'"(AWS_\w+)"', source), *KEYS}
     assert set() == {name for name in names if f"`{name}`" not in page("environment.md")}
 
 

@@ -100,7 +100,7 @@ with socket.socket() as nobody_listens:
     try:
         session.get(f"http://127.0.0.1:{nobody_listens.getsockname()[1]}/")
     except requests.ConnectionError as error:
-        assert len(error._retry_history.attempts) == 3
+        assert len(error._retry_history.attempts) in (3, 4)  # the question, if 10 ms leave time for it
 """
     assert set() == {name for name in loaded_by(program) if name.startswith("_HOME")}
 

@@ -39,7 +39,7 @@ def works(function: Callable[[str], Any], name: str) -> bool:
 
 OPTION_PLACES: dict[str, Callable[[str], bool]] = {
     "requests_smithy_retry/config/retry_config.py": lambda name: name in RetryOptions.__annotations__,
-    "requests_smithy_retry/config/texts.py": lambda name: (
+    "requests_smithy_retry/config/sources.py": lambda name: (
         OPTIONS[name].not_from_environment or works(tables.example_of, name)
     ),
     "docs/reference/options.md": lambda name: f"\n`{name}=" in text_of("docs/reference/options.md"),

@@ -1,4 +1,4 @@
-"""Connections to a well address in time (contract 8.1, 8.5, 14.5); without this, urllib3 opens their sockets.
+"""Connections to a healthy address, in time (contract 8.1, 8.5, 14.5). Without this feature, urllib3 opens the sockets.
 
 :mod:`opening` opens a socket: names are resolved by the deadline (:mod:`resolving`), their addresses tried staggered
 (:mod:`racing`), and those that failed lately tried last (:mod:`memory`). :mod:`socks` does it through a SOCKS proxy.

@@ -1,11 +1,11 @@
 """The addresses of a name that fail: they are remembered, and tried last.
 
 An address is avoided for 30 s after a failure, then for twice as long each time it fails again, at most 300 s. When
-that time is over, one connection finds out whether the address is well; an answer below 500 clears it. None is ever
-shut out: an address is avoided only while another one is better. Addresses that answer with 5xx are avoided only while
-another one answers well, and never more than half of a name's.
+that time is over, one connection probes the address; an answer below 500 clears it. An address is avoided only while
+another one is better. Addresses that answer with 5xx are avoided only while another one answers well, and never more
+than half of a name's.
 
-There is no lock: every change replaces one entry, and a change that another thread overwrites costs one failure more.
+There is no lock: every change replaces one entry, and a change that another thread overwrites costs one more failure.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...clock import Clock
 from ...wire.connect import Opener
 
 FIRST_PERIOD = 30.0
-"""The period in seconds for which an address is avoided after its first failure."""
+"""Seconds for which an address is avoided after its first failure."""
 LONGEST_PERIOD = 300.0
 FORGOTTEN_AFTER = 300.0
 """Seconds after its period at which a failure is forgotten: the next one counts as the first."""
@@ -35,7 +35,7 @@ class Fault(NamedTuple):
     :param period: how long that is, in seconds.
     :param why: the last failure: the name of an exception, or a status.
     :param answers: the address answers, but with 5xx.
-    :param probed: a connection is finding out whether the address is well again.
+    :param probed: a connection is probing the address.
     """
 
     until: float
@@ -48,7 +48,7 @@ class Fault(NamedTuple):
 class AddressFault(NamedTuple):
     """An address that failed lately, in a snapshot.
 
-    :param origin: the host and port that connections go to: those of the proxy, where there is one.
+    :param origin: the host and port that connections go to: those of the proxy, if there is one.
     :param address: one of the host's IP addresses.
     :param why: the last failure: the name of an exception, or a status.
     :param seconds_left: how much longer the address is avoided; 0: the next connection may try it.
@@ -68,7 +68,7 @@ class AddressMemory(Opener):
     def __init__(self, clock: Clock) -> None:
         super().__init__(clock)
         self.faults: dict[str, dict[str, Fault]] = {}
-        """By origin and address; empty while all is well."""
+        """By origin and address; empty without failures."""
 
     def in_order(self, origin: str, addresses: Sequence[str], tried: Collection[tuple[str, str]] = ()) -> Sequence[str]:
         """Return the addresses in the order in which to try them; those that an operation has tried come later."""
@@ -97,7 +97,9 @@ class AddressMemory(Opener):
         return key
 
     def begin_probe(self, origin: str, address: str) -> None:
-        """Record that a connection to an address is begun: of those whose period is over, others leave it alone."""
+        """Record that a connection to an address begins: others avoid the address meanwhile, even if its period is
+        over.
+        """
         faults = self.faults.get(origin, {})
         fault, now = faults.get(address), self.clock.now()
         if fault is not None and fault.until <= now:
@@ -108,7 +110,7 @@ class AddressMemory(Opener):
         return address in self.faults.get(origin, ())
 
     def failed(self, origin: str, address: str, why: str, *, answers: bool = False) -> None:
-        """Record that an address failed. Failures of requests that were under way together count once."""
+        """Record that an address failed. Simultaneous failures count once."""
         faults = self.faults.setdefault(origin, {})
         fault, now = faults.pop(address, None), self.clock.now()
         if fault is not None and now > fault.until + FORGOTTEN_AFTER:
@@ -144,7 +146,7 @@ class AddressMemory(Opener):
 
 
 def _avoided(faults: Mapping[str, Fault], addresses: Sequence[str], now: float) -> tuple[set[str], set[str]]:
-    """Return the addresses that are dead, and those that answer badly and may be avoided for it."""
+    """Return the addresses that are dead, and those that answer badly and may be avoided."""
     avoided = {}
     for address in addresses:
         fault = faults.get(address)
@@ -169,7 +171,7 @@ class Peer:
 
     :param memory: remembers its failures.
     :param origin: the host and port that the connection goes to.
-    :param address: the IP address; of a connection that was not made, all that were tried.
+    :param address: the IP address; all that were tried, if no connection was made.
     :param addresses: all addresses of the origin, as they were when the connection was made.
     :param since: when the connection was made, on the memory's clock.
     """
@@ -185,6 +187,6 @@ class Peer:
         return self.memory.is_avoided(self.origin, self.address, self.addresses, tried)
 
     def failed(self, why: str, *, answers: bool = False) -> None:
-        """Record that the address failed. Of a single address there is nothing to remember."""
+        """Record that the address failed, unless it is the only one."""
         if len(self.addresses) > 1:
             self.memory.failed(self.origin, self.address, why, answers=answers)

@@ -26,7 +26,7 @@ from .socks import open_otherwise
 
 
 def is_own(function: object, module: ModuleType) -> bool:
-    """Return True if a function is the module's own, whenever a program may have put another one in its place."""
+    """Return True if a function is the module's own, and no program has replaced it."""
     return getattr(function, "__globals__", None) is vars(module)
 
 
@@ -69,7 +69,7 @@ class AddressOpener(AddressMemory):
             peer.failed(str(response.status_code), answers=True)
 
     def _connected(self, connection: Any, connect: Connect, found: Found, timeout: float | None) -> Any:
-        """Connect to one of the addresses, and tell of it."""
+        """Connect to one of the addresses, and note which."""
         origin, ahead = f"{connection._dns_host}:{connection.port}", candidates(found)
         if len(ahead) > 1:
             how = How(timeout, connection.source_address, connection.socket_options or ())

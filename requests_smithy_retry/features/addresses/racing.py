@@ -1,10 +1,10 @@
 """Connecting to one of several addresses (RFC 8305): attempts begin staggered, and the first that connects wins.
 
-An address gets 250 ms before the next one is tried beside it; where an attempt fails, the next begins at once. If the
-second one does not answer either, the others follow in waves: two after 10 ms, four after another 10 ms. So one well
+An address gets 250 ms before the next one is tried beside it; if an attempt fails, the next begins at once. If the
+second one does not answer either, the others follow in waves: two after 10 ms, four after another 10 ms. So one healthy
 address among eight is found within 300 ms.
 
-Sockets that need not know of selectors are tried one after another, as in urllib3.
+Sockets that may not work with selectors are tried one after another, as in urllib3.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _Pending(NamedTuple):
 
 
 def connect_socket(sock: Any, sockaddr: Any, seconds: float | None, how: Any) -> None:
-    """Connect a socket, with everything that is to be said to it before.
+    """Connect a socket, after setting its options.
 
     :param how: a :class:`How`, or a connection, which has the same attributes.
     """
@@ -66,10 +66,10 @@ def connect_socket(sock: Any, sockaddr: Any, seconds: float | None, how: Any) ->
 
 
 def can_stagger(source_address: Any) -> bool:
-    """Return False where attempts have to follow each other.
+    """Return False if attempts have to follow each other.
 
-    That is the case with a fixed source port, which only one socket can have, and with a foreign socket class (PySocks,
-    a recorder), which need not know of non-blocking sockets.
+    That is so with a fixed source port, which only one socket can have, and with a foreign socket class (PySocks, a
+    recorder), which may not support non-blocking sockets.
     """
     if source_address and source_address[1]:
         return False
@@ -86,7 +86,7 @@ class Race:
         self.ahead = ahead
         self.how = how
         self.failed: dict[str, str] = {}
-        """Each address that failed or was outrun, and the name of its exception; complete once it is over."""
+        """Each address that failed or was outrun, and the name of its exception; complete at the end."""
         self._pending: dict[Any, _Pending] = {}
         self._socks: list[Any] = []
         self._error: OSError | None = None
@@ -94,7 +94,7 @@ class Race:
     def run(self) -> tuple[Any, Candidate]:
         """Return the connected socket and its address; close all other sockets.
 
-        :raises OSError: the last failure, where every address failed; ``TimeoutError`` once the deadline has passed.
+        :raises OSError: the last failure, if every address failed; ``TimeoutError`` once the deadline has passed.
         """
         won = None
         try:
@@ -114,7 +114,7 @@ class Race:
     def close(self, but: Any = None) -> None:
         """Close all sockets.
 
-        :param but: the winner, unless an interruption came before somebody had it.
+        :param but: the winner, unless an interruption came before it was returned.
         """
         for sock in self._socks:
             if sock is not but:
@@ -187,7 +187,7 @@ class Race:
         """Begin an attempt; return its socket if that is connected. A failure is noted.
 
         :param seconds: the time that the address has; None for no limit.
-        :param selector: is to tell of a connection that is not made at once; None: wait for it here.
+        :param selector: reports a connection that is not made at once; None: wait for it here.
         """
         began = _now()
         sock: Any = None

@@ -1,7 +1,7 @@
 """Resolving a name by a deadline (contract 8.5). The system's resolver cannot be interrupted, so it gets a thread.
 
-At most eight threads, each for one name, and only under a deadline. The caller leaves in time. The thread ends by
-itself when the resolver answers; until then, other callers for the same name wait for the same answer.
+There are at most eight threads, each for one name, and only under a deadline. The caller leaves in time. The thread
+ends when the resolver answers; until then, other callers for the same name wait for the same answer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Found = list[tuple[Any, ...]]
 
 
 class Stuck(Exception):
-    """Every thread is occupied by a name that nobody waits for any more. The message names them."""
+    """Every thread is occupied by an abandoned name. The message names them."""
 
 
 class Late(Exception):
@@ -36,7 +36,7 @@ class Late(Exception):
 
 
 class Question(NamedTuple):
-    """A call of a resolver. Equal ones are asked once at a time."""
+    """A call of a resolver. Equal ones run once at a time."""
 
     resolver: Callable[..., Any]
     host: str
@@ -63,7 +63,7 @@ class Lookups:
         renew_lock_after_fork(self)
 
     def renew_lock(self) -> None:
-        """Begin anew, as a forked child does: it has no thread of its parent's."""
+        """Start over in a forked child, which has no thread of its parent."""
         # It is held for a few steps that do not block, so it is the same whether or not gevent has patched it.
         self._lock = threading.Lock()
         self._running: dict[Question, Lookup] = {}
@@ -74,7 +74,7 @@ class Lookups:
 
         :param seconds_left: returns the time left; raises ``TimeoutError`` once there is none.
         :raises Late: if the time is over.
-        :raises Stuck: at once, if every thread is occupied by a name that nobody waits for.
+        :raises Stuck: at once, if every thread is occupied by an abandoned name.
         """
         lookup = self._join(question, seconds_left)
         try:
@@ -84,7 +84,7 @@ class Lookups:
             self._leave(lookup)
 
     def _join(self, question: Question, seconds_left: Callable[[], float | None]) -> Lookup:
-        """Wait for the question as one of those that do; ask it if nobody does."""
+        """Join those that wait for the answer to a question; ask it if none does."""
         joined, is_new = None, False
         try:
             while True:
@@ -105,7 +105,7 @@ class Lookups:
                 self._start(question, lookup)
             return lookup
         except BaseException:
-            # After an interruption nobody asks this question, so nobody else may wait for its answer.
+            # After an interruption this question is not asked, so no other thread may wait for its answer.
             if is_new:
                 self._give_up(question)
             if joined is not None:
@@ -150,7 +150,7 @@ class Lookups:
                 self._call_next()
 
     def _call_next(self) -> None:
-        """Have those that wait for a thread look again."""
+        """Make those that wait for a thread look again."""
         for turn in self._line:
             turn.set()
         self._line.clear()
@@ -171,7 +171,7 @@ _lookups = Lookups()
 def resolve(connection: Any, host: str, port: int, family: int = 0) -> Found:
     """Return the addresses of a host as ``socket.getaddrinfo`` does, but by the attempt's deadline.
 
-    Without a deadline, and for a numeric address, it is called as ever, in place.
+    Without a deadline, and for a numeric address, that function is called directly.
 
     :raises urllib3.exceptions.HTTPError: as urllib3 raises it, under a deadline: ``ConnectTimeoutError`` if it passed.
     """

@@ -28,7 +28,7 @@ def open_otherwise(connection: Any, opener: Callable[[Any], Any]) -> Any:
     """Open the socket of a connection that does not go straight to an address.
 
     :param opener: the ``_new_conn`` of its class. That of a SOCKS connection is replaced by one that ends in time; any
-        other is called, with one timeout for all that it does.
+        other one is called with a single timeout.
     """
     module: Any = sys.modules.get("urllib3.contrib.socks")
     if module is None or opener is not module.SOCKSConnection._new_conn:
@@ -60,7 +60,7 @@ def _open_socks(connection: Any, socks: Any) -> Any:
 
 
 def _target(connection: Any, socks: Any, options: Any) -> str:
-    """Return the host to ask the proxy for: its name, or the address where names are resolved on this side."""
+    """Return the host to ask the proxy for: its name, or its address if names are resolved on this side."""
     host: str = connection.host.strip("[]")
     if options["rdns"] or is_numeric(host):
         return host

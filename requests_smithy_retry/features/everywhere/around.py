@@ -31,8 +31,15 @@ GIVEN = "_retries_are_installed"
 """The attribute of a ``Retry`` that takes the place of a program's own, with that one."""
 
 
+def _of_theirs(name: str) -> Any:
+    def method(self: Theirs, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self.theirs, name)(*args, **kwargs)
+
+    return method
+
+
 class Theirs(HTTPAdapter):
-    """What our adapter has beneath it: each method of ``HTTPAdapter`` is theirs."""
+    """What our adapter has beneath it: each method of ``HTTPAdapter`` is that of their adapter."""
 
     theirs: Any
 
@@ -53,59 +60,38 @@ class Theirs(HTTPAdapter):
             response.connection = self  # what follows it, of digest authentication say
         return response
 
-    def close(self) -> None:
-        self.theirs.close()
-
-    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        self.theirs.init_poolmanager(*args, **kwargs)
-
-    def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
-        return self.theirs.proxy_manager_for(*args, **kwargs)
-
-    def get_connection_with_tls_context(self, *args: Any, **kwargs: Any) -> Any:
-        return self.theirs.get_connection_with_tls_context(*args, **kwargs)
-
-    def build_connection_pool_key_attributes(self, *args: Any, **kwargs: Any) -> Any:
-        return self.theirs.build_connection_pool_key_attributes(*args, **kwargs)
-
-    def get_connection(self, *args: Any, **kwargs: Any) -> Any:
-        return self.theirs.get_connection(*args, **kwargs)
-
-    def cert_verify(self, *args: Any, **kwargs: Any) -> None:
-        self.theirs.cert_verify(*args, **kwargs)
-
-    def build_response(self, *args: Any, **kwargs: Any) -> Any:
-        return self.theirs.build_response(*args, **kwargs)
-
-    def request_url(self, *args: Any, **kwargs: Any) -> Any:
-        return self.theirs.request_url(*args, **kwargs)
-
-    def add_headers(self, *args: Any, **kwargs: Any) -> None:
-        self.theirs.add_headers(*args, **kwargs)
-
-    def proxy_headers(self, *args: Any, **kwargs: Any) -> Any:
-        return self.theirs.proxy_headers(*args, **kwargs)
+    close: Any = _of_theirs("close")
+    init_poolmanager: Any = _of_theirs("init_poolmanager")
+    proxy_manager_for: Any = _of_theirs("proxy_manager_for")
+    get_connection_with_tls_context: Any = _of_theirs("get_connection_with_tls_context")
+    build_connection_pool_key_attributes: Any = _of_theirs("build_connection_pool_key_attributes")
+    get_connection: Any = _of_theirs("get_connection")
+    cert_verify: Any = _of_theirs("cert_verify")
+    build_response: Any = _of_theirs("build_response")
+    request_url: Any = _of_theirs("request_url")
+    add_headers: Any = _of_theirs("add_headers")
+    proxy_headers: Any = _of_theirs("proxy_headers")
 
 
 class RetryAdapterAround(RetryAdapter, Theirs):
     """A :class:`RetryAdapter` around an adapter that somebody mounted, or that a session made for itself.
 
-    What is assigned to their ``max_retries`` later on, or changed in it, is treated as what was there at mounting.
-    Attributes that it does not have are theirs, also when they are set.
+    Assigning or changing their ``max_retries`` later has the same effect as before mounting. Attributes that our
+    adapter does not have are theirs, also when they are set.
 
     :param theirs: their adapter.
-    :param name: what it is called in sentences.
+    :param name: its name in sentences.
     :param mounted: which adapters get retries, and which are left to the program.
-    :param state: of the adapter whose policy it has.
-    :param is_dry: nothing is changed: it only knows what would become of it.
-    :param tell: is told of each fate, with the policy in force.
+    :param state: the state of the adapter whose policy it has.
+    :param is_dry: nothing is changed; it only reports what would be.
+    :param tell: is called with each fate, and the policy in force.
     """
 
     kind: Kind | None = None
     """By which it was counted."""
     tell: Callable[[RetryAdapterAround, Fate, RetryConfig], None] | None = None
     ended: Callable[[bool], None] | None = None
-    """Is told of the end of each send, and whether it was a success at once."""
+    """Is called after each send with True if it was a first-try success."""
     _about: tuple[str, str, bool]
     _policy: tuple[RetryConfig, RetryStrategy]
     _lock: threading.RLock
@@ -113,7 +99,7 @@ class RetryAdapterAround(RetryAdapter, Theirs):
     _seen: Any
     _was_quiet: bool
     _is_made = False
-    """From then on a new attribute is theirs."""
+    """Once this is true, a new attribute is theirs."""
 
     def __init__(
         self,
@@ -150,7 +136,7 @@ class RetryAdapterAround(RetryAdapter, Theirs):
         cert: Any = None,
         proxies: Any = None,
     ) -> Response:
-        """Send a request by the policy in force; what the program has assigned meanwhile may have changed it."""
+        """Send a request by the policy in force, which the program may have changed meanwhile."""
         self.look()
         if proxies and self.retry_config.enabled:
             self._prepare_proxy(request, proxies)
@@ -165,14 +151,14 @@ class RetryAdapterAround(RetryAdapter, Theirs):
             self.ended(at_once)
 
     def _prepare_proxy(self, request: PreparedRequest, proxies: Any) -> None:
-        """Have the pools of a proxy be ours, before their ``send`` asks them for the one that it then finds."""
+        """Prepare the pools of a proxy, before their ``send`` asks for one."""
         with contextlib.suppress(Exception):  # which their send raises, too
             proxy = select_proxy(str(request.url), proxies)
             if proxy:
                 self.proxy_manager_for(prepend_scheme_if_needed(proxy, "http"))
 
     def look(self) -> None:
-        """Take notice of what the program has made of their ``max_retries``, and of their pools."""
+        """Adopt what the program has changed in their ``max_retries``, and their pools."""
         manager = getattr(self.theirs, "poolmanager", None)
         if manager is not self._manager:
             vars(self)["_manager"] = manager
@@ -191,7 +177,7 @@ class RetryAdapterAround(RetryAdapter, Theirs):
 
     @property
     def retries(self) -> Any:
-        """Their ``max_retries``, as it is; one without has none."""
+        """Their ``max_retries``; that of an adapter without the attribute is 0."""
         return getattr(self.theirs, "max_retries", 0)
 
     def _adopt_fate(self, retries: Any) -> None:

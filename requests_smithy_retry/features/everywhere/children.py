@@ -1,7 +1,7 @@
 """The processes that a program under ``run`` starts, and what they add to its closing line (contract 10.5).
 
-The program's own process names a folder, before it starts the first one. Each of the others keeps one file there, anew
-from time to time, because it may end at any moment. They are told of nothing else, and say nothing.
+The program's own process makes a folder before it starts the first one. Each of the others writes one file there, again
+and again, because it may end at any moment.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 EVERY = 0.25
-"""The seconds between two times that a process writes of successes at once; of all else it writes at once."""
+"""Seconds between two reports of first-try successes; a process reports everything else at once."""
 
 
 class Family:
@@ -22,21 +22,21 @@ class Family:
 
     def __init__(self) -> None:
         self.parent: int = 0
-        """The number of the program's own process; 0: nobody counts."""
+        """The id of the program's own process; 0: nothing is counted."""
         self.folder: str = ""
-        """Empty before a process was started."""
+        """Empty until a process is started."""
         self.on_fork: Callable[[], None] | None = None
-        """Called in a process that was forked: it begins to count anew."""
+        """Called in a forked process, which counts from 0."""
 
     def begin(self) -> None:
-        """Be the program's own process."""
+        """Make this the program's own process."""
         is_first = not self.parent
         self.parent, self.folder = os.getpid(), ""
         if is_first and hasattr(os, "register_at_fork"):
             os.register_at_fork(before=self.named, after_in_child=self._forked)
 
     def named(self) -> str:
-        """Return the folder; make it, if this is the program's own process."""
+        """Return the folder; the program's own process makes it."""
         if self.parent == os.getpid() and not self.folder:
             import tempfile
 
@@ -44,7 +44,7 @@ class Family:
         return self.folder
 
     def join(self, folder: str) -> None:
-        """Be a process that was started anew."""
+        """Make this a process that the program started."""
         self.parent, self.folder = -1, folder
 
     @property
@@ -56,7 +56,7 @@ class Family:
             self.on_fork()
 
     def at_end(self, tell: Callable[[], None]) -> None:
-        """Have a function called when this process ends, unless it ends at any moment."""
+        """Call a function when this process ends, unless it is killed."""
         import sys
 
         # The inherited end of a forked process calls what is registered with atexit. That of multiprocessing does not.
@@ -65,7 +65,7 @@ class Family:
             util.Finalize(None, tell, exitpriority=-1)
 
     def write(self, told: Any) -> None:
-        """Write what this process has to tell."""
+        """Write the report of this process."""
         import json
 
         path = os.path.join(self.folder, str(os.getpid()))
@@ -77,7 +77,7 @@ class Family:
             pass
 
     def heard(self) -> Iterator[Any]:
-        """Yield what the others have told; remove the folder."""
+        """Yield the reports of the others; remove the folder."""
         folder, self.folder = self.folder, ""
         if not folder:
             return

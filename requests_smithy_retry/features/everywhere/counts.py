@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 from ...observing.summary import COUNTS, RetrySummary, add_up
 
 NEVER = "never"
-"""Stands for no value of ``mounted``: the adapter cannot have retries."""
+"""No value of ``mounted``: the adapter cannot have retries."""
 
 
 class Kind(NamedTuple):
-    """Adapters that one sentence tells of.
+    """Adapters that one sentence describes.
 
-    :param sentence: whose they are, their class, and what is to be said of their own retries.
+    :param sentence: whose they are, their class, and their own retries.
     :param remedy: the value of ``mounted`` that would reach them; None: they have retries.
     :param policy: by which they retry, if they do: a config, or its text.
     :param where: in a dry run, the line that mounted them or made their session.
@@ -35,7 +35,7 @@ class Reached:
         self._counts: dict[Kind, int] = {}
 
     def add(self, kind: Kind, by: int = 1) -> None:
-        """Count an adapter of a kind, or with ``by=-1`` one that is of that kind no more."""
+        """Count an adapter of a kind, or with ``by=-1`` uncount it."""
         self._counts[kind] = self._counts.get(kind, 0) + by
 
     def count(self, remedy: str | None) -> int:
@@ -74,7 +74,7 @@ class Reached:
 
 
 class Account(NamedTuple):
-    """What one process has to tell.
+    """The report of one process.
 
     :param reached: its adapters, by :meth:`Reached.as_data`.
     :param did: the numbers of a summary, by :func:`did_of`.

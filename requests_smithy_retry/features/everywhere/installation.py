@@ -32,11 +32,11 @@ else:  # pragma: no branch - for typing.get_type_hints; what a policy needs is i
 
 
 class Told(NamedTuple):
-    """The part of ``run`` that is told what an installation meets.
+    """The callbacks of ``run`` for what an installation meets.
 
-    :param refuse: is given the error of a bad policy.
-    :param at_once: is given a sentence as soon as an adapter was left alone and none has retries.
-    :param is_dry: nothing is changed, and each adapter told.
+    :param refuse: is called with the error of a bad policy.
+    :param at_once: is called with a sentence as soon as an adapter is left alone while none has retries.
+    :param is_dry: nothing is changed; each adapter is reported.
     """
 
     refuse: Callable[[RetryConfigError], None]
@@ -68,7 +68,7 @@ class Installation:
         return tuple(self._left_alone)
 
     def equip(self, session: requests.Session) -> None:
-        """Put an adapter of ours around the plain one of a new session, and from now on around those mounted on it."""
+        """Put our adapter around the plain one of a new session, and from now on around those mounted on it."""
         from requests.adapters import HTTPAdapter  # already imported by the session's maker
 
         own: list[Any] = []
@@ -83,11 +83,11 @@ class Installation:
 
     @property
     def is_dry(self) -> bool:
-        """Nothing is changed: what would be is only told."""
+        """Nothing is changed, only reported."""
         return self._told is not None and self._told.is_dry
 
     def reach(self, adapter: Any) -> Any:
-        """Return what is mounted in the place of an adapter: one of ours around it, or itself if it is left alone."""
+        """Return what is mounted instead of an adapter: ours around it, or itself if it is left alone."""
         from requests.adapters import HTTPAdapter  # as above
 
         from .counts import NEVER
@@ -128,7 +128,7 @@ class Installation:
         return made
 
     def _note(self, around: Any, fate: Fate, policy: RetryConfig) -> None:
-        """Count an adapter, or what else has become of one; say of one that is left alone why."""
+        """Count an adapter, or its changed fate; log why one is left alone."""
         from ...checks import is_first
         from ...observing.log import log_left_alone
         from .counts import Kind
@@ -149,7 +149,7 @@ class Installation:
         self.tell_parent(True)
 
     def look_at(self, session: requests.Session) -> None:
-        """After an adapter was mounted: notice that it took the place of the session's own, and that none retries."""
+        """Notice, after an adapter was mounted, that it replaced the session's own, and that none retries."""
         own = vars(session)[MARK]
         if own and not any(each is own[0] for each in session.adapters.values()):
             gone = own.pop()
@@ -164,10 +164,10 @@ class Installation:
             self._told = None
 
     def report(self, *, each: bool = False, others: Iterable[Account] = ()) -> list[str]:
-        """Return a line that tells how many adapters were reached, and one of what their retries did.
+        """Return a line that counts the adapters with retries, and one about what their retries did.
 
         :param each: also a line for each kind of adapters.
-        :param others: what the processes that this one started have told.
+        :param others: the reports of the processes that this one started.
         """
         from .counts import report
 
@@ -187,7 +187,7 @@ class Installation:
             return Account(self._reached.as_data(), did_of(summary_of([self._adapter, *alive])))
 
     def tell_parent(self, is_plain: bool = False) -> None:
-        """Tell the process that started this one what became of its adapters; not at once if nothing much happened."""
+        """Report the adapters to the process that started this one; plain successes are reported later."""
         now = self._adapter.clock.now()
         if not FAMILY.is_child or (is_plain and now - self._written < EVERY):
             return
@@ -197,7 +197,7 @@ class Installation:
         FAMILY.write(self._account())
 
     def count_anew(self) -> None:
-        """Begin to count, in a process that was forked."""
+        """Count from 0, in a forked process."""
         from .counts import Reached
 
         self._reached, self._written = Reached(), -math.inf
@@ -219,7 +219,7 @@ def _owner(adapter: BaseAdapter) -> str:
 _lock = threading.RLock()
 _current: Installation | None = None
 _later: Told | None = None
-"""Told of a bad environment, which the first session reads; None: there is nothing to read."""
+"""Reports a bad environment, which the first session reads; None: nothing is to be read."""
 _wrapped: dict[str, tuple[Any, Any]] = {}
 """Each method of ``Session`` that is replaced while something is installed: the original one, and ours."""
 
@@ -242,7 +242,7 @@ def install(
 
     An adapter that somebody mounts on such a session, as SDKs do, is made to retry if ``mounted`` says so: a
     :class:`RetryAdapter` around it takes its place, and theirs sends each attempt, by its pools and its TLS context.
-    What the program assigns to its ``max_retries`` later on is treated as what was there at mounting.
+    What the program assigns to its ``max_retries`` later has the same effect as before mounting.
     ``Installation.left_alone`` and the log name those that were left alone.
 
     :param config: the policy; without it, and without options, that of the environment.
@@ -276,7 +276,7 @@ def install_later(told: Told) -> None:
 
 
 def _in_force() -> Installation | None:
-    """Return what is installed; the first session has it made that waits for one."""
+    """Return what is installed; the first session makes it if ``run`` left it for later."""
     global _current, _later
     if _later is None:
         return _current

@@ -1,4 +1,4 @@
-"""What becomes of a program's adapters (contract 10.5): which have retries, which are left alone and why, how many."""
+"""The fates of a program's adapters (contract 10.5): which have retries, and which are left alone and why."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ..urllib3_retry.translation import methods_of, overridden, own_methods
 
 VARIABLE = "SMITHY_RETRY_ALLOWED_METHODS"
 RISKY = frozenset({"PATCH", "POST"})
-"""The usual methods that are not sent again by default."""
+"""The common methods that are not sent again by default."""
 
 
 class Fate(NamedTuple):
-    """What is to become of an adapter.
+    """The fate of an adapter.
 
     :param sentence: as that of a :class:`Kind`.
     :param remedy: as that of a :class:`Kind`.
@@ -36,9 +36,9 @@ class Fate(NamedTuple):
 
 
 def fate_of(adapter: HTTPAdapter, name: str, retries: Any, mounted: str) -> Fate:
-    """Decide what is to become of an adapter of another class than ours.
+    """Decide the fate of an adapter of another class than ours.
 
-    :param name: what it is called in sentences.
+    :param name: its name in sentences.
     :param retries: its ``max_retries``.
     :param mounted: which adapters are made to retry.
     """
@@ -58,9 +58,9 @@ def fate_of(adapter: HTTPAdapter, name: str, retries: Any, mounted: str) -> Fate
 
 
 def unsent_by(policy: RetryConfig, ignored: Any) -> str:
-    """Return the clause for methods that a ``Retry`` sent again whatever failed, and the policy in its place does not.
+    """Return the clause about methods that a ``Retry`` sent again, and the policy that replaces it does not.
 
-    Empty if there are none, or another variable would be needed.
+    It is empty if there are none, or if they need another variable.
     """
     allowed = policy.allowed_methods
     if not isinstance(ignored, Retry) or allowed is None:
@@ -88,7 +88,7 @@ def retries_nothing(value: Any) -> bool:
 
 
 def is_quiet(value: Any) -> bool:
-    """Return the same, apart from methods of its own: what a program may change in place, and so asked each time."""
+    """Return the same, apart from methods of its own, for each send: a program may change the object in place."""
     if isinstance(value, Retry):
         return value.total in (0, False) and not value.status_forcelist
     return value in (0, False)

@@ -91,7 +91,7 @@ def run(arguments: Sequence[str]) -> int:
 def install_when_needed(*, is_dry: bool = False, folder: str = "") -> None:
     """Install the adapter once the program, which may patch for gevent first, has imported requests.
 
-    :param folder: in a process that another one has started anew: where it writes what it has to tell.
+    :param folder: in a process that the program started: where it writes its report.
     """
     if folder:
         FAMILY.join(folder)
@@ -101,7 +101,7 @@ def install_when_needed(*, is_dry: bool = False, folder: str = "") -> None:
 
 
 def after_import(name: str, then: Then) -> None:
-    """Call a function with a module: now if it has been imported, else within its first import, which it may break."""
+    """Call a function with a module: now if it has been imported, else at its first import, which it may break."""
     if name in sys.modules:
         then(sys.modules[name])
         return
@@ -113,7 +113,7 @@ def after_import(name: str, then: Then) -> None:
 
 
 class _Finder:
-    """Finds one module by the other finders, and acts after it was executed; then it leaves ``sys.meta_path``."""
+    """Finds one module by the other finders, and acts once it is executed; then it leaves ``sys.meta_path``."""
 
     def __init__(self, name: str, then: Then) -> None:
         self.name = name
@@ -163,7 +163,7 @@ def _refuse(refusal: RetryConfigError) -> None:
 
 
 def _report(process: int, is_dry: bool) -> None:
-    """Tell what became of the adapters of the program; a process that was forked from it tells only that one."""
+    """Print what became of the adapters of the program; a forked process only reports to it."""
     mounting = sys.modules.get("requests_smithy_retry.features.everywhere.installation")
     installation = None if mounting is None else mounting.current()
     if os.getpid() != process:
@@ -267,7 +267,7 @@ def _carry_out(program: str, *, is_module: bool) -> int:
 
 
 def _is_there(program: str) -> bool:
-    """Return True if there is such a file or folder; else tell it, as python does."""
+    """Return True if there is such a file or folder; else print what python prints."""
     if os.path.exists(program):
         return True
     sys.stderr.write(f"{sys.executable}: can't open file {os.path.abspath(program)!r}: no such file\n")

@@ -1,4 +1,4 @@
-"""Announced rate limits (contract 7.4): all threads of a user wait for one that is used up, and for nothing else."""
+"""Announced rate limits (contract 7.4): all threads of a user wait for a limit that is used up, and only for that."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
 NAME = "rate limits"
 WHO, TRIES_SHORTER = f"{NAME}: who", f"{NAME}: tries the shorter wait"
-"""What is kept of a call: what tells it from others; and if its next attempt goes after a shorter wait."""
+"""Keys in the data of a call: its :class:`Caller`; and whether its next attempt goes after a shorter wait."""
 WHAT = "a rate limit"
-"""Is waited for, in a phrase."""
+"""What is waited for, as a phrase."""
 ASKED = f"{NAME}: asked to wait"
-"""And the seconds for which its last answer asked."""
+"""Another key: the seconds for which its last answer asked."""
 MOST_USERS = 1024
 """The most users of one scope whose limits are known."""
 UNAVAILABLE, TOO_MANY_REQUESTS, FORBIDDEN = 503, 429, 403
 
 
 class Announcements(Feature):
-    """The seams by which a request that was refused goes by what the answer announces."""
+    """The seams for a refused request, which follows what the answer announces."""
 
     def __init__(self, config: RetryConfig, clock: Clock) -> None:
         own: Any = () if isinstance(config.pacing, str) else config.pacing
@@ -64,10 +64,10 @@ class Announcements(Feature):
 
 
 class RateLimits(Announcements):
-    """The seams: a limit is heard of in the head of each response, and counted down by the requests under way."""
+    """The seams: limits are read from the head of each response, and counted down by the requests under way."""
 
     def around(self, send: Send, call: Call) -> Response:
-        """Wait for the limits of the call's user, count the request, and hear what its answer announces."""
+        """Wait for the limits of the call's user, count the request, and read what its answer announces."""
         assert call.scope is not None
         users: Users | None = call.scope.parts.get(NAME)
         limits = passed = None
@@ -90,7 +90,7 @@ class RateLimits(Announcements):
         return self._wait(call, limits) if passed is None else passed
 
     def _wait(self, call: Call, limits: Limits) -> Pass:
-        """Wait for room, unless that would take too long, or the server has asked for a shorter wait, which is over.
+        """Wait for room, unless that would take too long, or a shorter wait that the server asked for is over.
 
         :raises RetryError: if the limit is known to open after the deadline or the end of patience.
         """
@@ -99,7 +99,7 @@ class RateLimits(Announcements):
         if call.data.pop(TRIES_SHORTER, False):
             longest, ends = 0.0, inf
         elif (seconds := limits.shut_for(self.clock.now())) > 0:
-            call.clock.check(seconds, WHAT)  # in place of a wait that another bound forbids, too
+            call.clock.check(seconds, WHAT)  # also instead of a wait that another bound forbids
         call.clock.begin(WHAT)
         latest = call.clock.now() + most_wait(call) - waited
         passed: Pass | Shut = call.clock.wait_in(Turn(limits, max(0.0, longest - waited), ends, latest), WHAT)
@@ -115,7 +115,7 @@ class RateLimits(Announcements):
         return passed
 
     def _later(self, call: Call, limits: Limits, waited: float, passed: Pass, ends: float) -> float:
-        """Return the seconds by which a call goes later than it was asked to, within all bounds."""
+        """Return the seconds that a call waits longer than it was asked to, within all bounds."""
         asked = call.data.pop(ASKED, inf)
         if not limits.spreads or passed.waited > LAG or waited < asked:
             return 0.0
@@ -124,7 +124,7 @@ class RateLimits(Announcements):
         return min(spread(waited, is_alone=len(limits.asked) == 1), *rooms)
 
     def _hear(self, call: Call, response: Response, limits: Limits | None, passed: Pass | None) -> None:
-        """Hear what a response announces."""
+        """Read what a response announces."""
         assert call.scope is not None
         told: Collection[Announced] = ()
         if not self.hears.isdisjoint(names_in(response.headers)):
@@ -139,7 +139,7 @@ class RateLimits(Announcements):
             limits.answered(passed, told, response.status_code, self.clock.now(), path_of(call.sent))
 
     def judged(self, call: Call, outcome: Outcome, verdict: Classification) -> None:
-        """Hear of a refusal with a hint: the next one in a row, of another call, holds everybody back."""
+        """Note a refusal with a hint: the next one in a row, of another call, holds back everybody."""
         if outcome.response is None or (self.hears | HINTS).isdisjoint(names_in(outcome.response.headers)):
             return
         is_refused = verdict.is_throttling or outcome.status == UNAVAILABLE
@@ -164,7 +164,7 @@ class RateLimits(Announcements):
 
 
 class UsedUpLimitClassifier:
-    """Takes a 403 for throttling where it announces a limit of which nothing is left."""
+    """Classifies a 403 as throttling if it announces a limit of which nothing is left."""
 
     name = "UsedUpLimitClassifier"
     priority: RetryClassifierPriority = RetryClassifierPriority.run_after(
@@ -183,7 +183,7 @@ class UsedUpLimitClassifier:
 
 
 def ends_of(call: Call) -> float:
-    """Return the moment at which a call is over for a limit: its deadline, or the end of a patience that was given."""
+    """Return the moment after which a call does not wait for a limit: its deadline, or the end of a given patience."""
     deadline = inf if call.deadline is None else call.deadline
     given = call.policy.patience_given if call.options.patience is None else call.options.patience
     if given is None:
@@ -199,7 +199,7 @@ def most_wait(call: Call) -> float:
 
 
 def shut(found: Shut) -> RetryError:
-    """Return the end of a call whose limit is known to open too late for it."""
+    """Return the error of a call whose limit is known to open too late."""
     why = f"the rate limit ({found.source}) opens in {found.seconds:.3g} s, which is too late for this call"
     return RetryError(why, stop_reason=StopReason.RATE_LIMITED, unmade=Hint(found.seconds, found.source))
 
@@ -218,7 +218,7 @@ class Users:
         self._paused_until = -inf
 
     def found(self, user: bytes, now: float) -> Limits | None:
-        """Return the limits of a user; None: nobody has told of any."""
+        """Return the limits of a user; None: none are known."""
         limits = self.known.get(user)
         return self.made(user) if limits is None and now < self._paused_until else limits
 
@@ -229,7 +229,7 @@ class Users:
             limits.pause(until)
 
     def made(self, user: bytes) -> Limits:
-        """Return the limits of a user, new ones if need be, for which the oldest spare ones go."""
+        """Return the limits of a user; new ones replace the oldest spare ones."""
         if user not in self.known and len(self.known) >= MOST_USERS:
             spare = (other for other, limits in list(self.known.items()) if limits.is_spare)
             self.known.pop(next(spare, user), None)
@@ -238,10 +238,10 @@ class Users:
     @property
     def is_waited_on(self) -> bool:
         """True if some call waits for one of its limits."""
-        return any(limits.line for limits in list(self.known.values()))
+        return any(limits.queue for limits in list(self.known.values()))
 
     def forget(self, now: float) -> None:
-        """Give up all limits. Who waits goes on waiting."""
+        """Forget all limits. Waiters go on waiting."""
         self.known.clear()
         self._paused_until = -inf
 

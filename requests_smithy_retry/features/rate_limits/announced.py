@@ -1,6 +1,6 @@
 """The rate limits that servers announce in headers (contract 7.4): one table with a row for each dialect. Pure.
 
-The meaning of a reset is told by its value, not by its vendor.
+The value of a reset shows its unit, whoever the vendor.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import NamedTuple
 from ...core.server_hints import Hint, longest_in, names_in, parse_decimal, parse_http_date
 
 OLD_DATE = 2.0
-"""A ``Date``, which has whole seconds, may be so many old where the server's clock goes like ours, and never ahead."""
+"""A ``Date``, in whole seconds, may be so many seconds old if the clocks agree, and is never ahead."""
 LONGEST_VALUE, MOST_ITEMS = 512, 8
-"""The characters of a header's value, and the limits in one, that are read."""
+"""The most characters of a header's value, and the most limits in it, that are read."""
 EPOCH_SECONDS, EPOCH_MILLISECONDS = 1e8, 1e11
 """Larger numbers are moments since the epoch, of 1973 or later; smaller ones are seconds from now."""
 
@@ -34,8 +34,8 @@ class Announced(NamedTuple):
     :param reset: seconds until more are allowed; None: the response does not say.
     :param limit: the requests of a whole window, or None.
     :param source: the header behind it.
-    :param name: tells it from others that are announced in the same response.
-    :param counts_requests: one request costs one unit. Of tokens, bytes and the like only the end tells something.
+    :param name: distinguishes it from others in the same response.
+    :param counts_requests: one request costs one unit. Of tokens or bytes it matters only that none are left.
     """
 
     remaining: float | None
@@ -98,7 +98,7 @@ def _structured(row: RateLimitDialect, value: Callable[[str], str], now: float) 
     for item in told.split(",")[:MOST_ITEMS]:
         name, numbers = item.partition(";")[0].strip(), _numbers(item)
         policy = policies.get(name, "")
-        # A limit on requests at a time is not a rate: it does not begin anew.
+        # A limit on concurrent requests is not a rate: it has no reset.
         if "r" in numbers and 'qu="concurrent-requests"' not in policy:
             is_counted = "qu=" not in policy or 'qu="requests"' in policy
             yield Announced(numbers["r"], numbers.get("t"), _numbers(policy).get("q"), row.remaining, name, is_counted)
@@ -134,14 +134,14 @@ DIALECTS: tuple[RateLimitDialect, ...] = (
     ),
     RateLimitDialect("x-shopify-shop-api-call-limit"),
 )
-"""The dialects that are known without being told. Add yours with the option ``pacing``."""
+"""The dialects that are always known. The option ``pacing`` adds yours."""
 _READ = {"ratelimit": _structured, "x-shopify-shop-api-call-limit": _used_of}
 
 
 def announced_in(
     headers: Mapping[str, str], *, wall: float, dialects: Collection[RateLimitDialect] = DIALECTS
 ) -> tuple[Announced, ...]:
-    """Return the rate limits that the headers of a response announce. Never raise; pass over what is malformed.
+    """Return the rate limits that the headers of a response announce. Never raise; skip what is malformed.
 
     :param headers: the response's; looked up by lower-case name, so give a case-insensitive mapping.
     :param wall: the current time in seconds since the epoch.
@@ -156,17 +156,17 @@ def announced_in(
         return found.strip(" \t") if isinstance(found, str) and len(found) <= LONGEST_VALUE else ""
 
     if parse_decimal(value("age")):
-        return ()  # from a cache, so the numbers are those of another time
-    # Moments are compared with the server's own clock, where that goes otherwise than ours.
+        return ()  # from a cache, so the numbers are old
+    # Moments are compared with the server's own clock, if that differs from ours.
     sent = parse_http_date(value("date"))
     now = wall if sent is None or sent <= wall <= sent + OLD_DATE else sent
     return tuple(found for row in rows for found in _READ.get(row.remaining, _counts)(row, value, now))
 
 
 def pause_in(headers: Mapping[str, str]) -> float:
-    """Return the seconds for which a server asks all clients to send nothing, by ``Backoff``; 0: it does not.
+    """Return the seconds for which a server asks all clients, by ``Backoff``, to send nothing; 0: it does not.
 
-    Zotero and Kinto send it with any of their answers. Of several fields or members, the longest counts.
+    Zotero and Kinto send it with any answer. Of several fields or members, the longest counts.
     """
     text: object = headers.get(PAUSE, "")
     if not isinstance(text, str) or len(text) > LONGEST_VALUE or parse_decimal(headers.get("age", "0").strip(" \t")):
@@ -177,7 +177,7 @@ def pause_in(headers: Mapping[str, str]) -> float:
 def parse_reset(text: str, now: float) -> float | None:
     """Return the seconds until a reset: a number, a moment since the epoch, a duration or a date.
 
-    None: malformed, or past for longer than rounding explains, so it tells of another time.
+    None: it is malformed, or further in the past than rounding explains.
 
     >>> parse_reset("1m30.5s", 0.0), parse_reset("1767225660", 1767225600.0), parse_reset("1 minute", 0.0)
     (90.5, 60.0, None)

@@ -1,7 +1,7 @@
-"""Announced rate limits as a count-down (contract 7.4): who waits until a limit that is used up begins anew.
+"""Announced rate limits as a count-down (contract 7.4): which requests wait for the reset of a limit that is used up.
 
-A :class:`Window` is one announced limit, a :class:`Limits` has all of one user of a scope. They are given the time. Who
-waits goes in the order in which they came; nothing is spaced, estimated or learnt.
+A :class:`Window` is one announced limit, a :class:`Limits` has all limits of one user of a scope. They are given the
+time. Waiters go in order; nothing is spaced, estimated or learnt.
 """
 
 from __future__ import annotations
@@ -20,26 +20,27 @@ from ...forksafe import renew_lock_after_fork
 from .announced import PAUSE, Announced
 
 ROUNDING = 1.0
-"""Seconds by which a reset in whole ones may be off, and as many by which the ``Date`` that it is measured against."""
+"""Seconds by which a reset in whole seconds may be off, and by which the ``Date`` may be that it is measured
+against."""
 LAG = 1.0
 """Seconds in which a server counts a request; others wait no longer for the first answer of a new window."""
 AT_ONCE = 8
-"""Where others use a limit as well, no more than one in so many of the requests that are left is under way at once."""
+"""If others use a limit as well, at most one in so many of the requests that are left is under way at once."""
 SPREAD, MOST_SPREAD = 0.1, 5.0
-"""The part of a wait for which a server asked, and the seconds, by which each process goes later at most."""
+"""Each process waits at most this part longer than a server asked, and at most these seconds."""
 SHORT = 2.0
-"""Seconds that a thread waits alone without a spread."""
+"""A thread that waits alone, for fewer seconds, is not spread."""
 REFUSALS = frozenset({403, 429, 503})  # the statuses by which servers refuse a request because of a limit
 
 
 def spread(seconds: float, *, is_alone: bool) -> float:
-    """Return the seconds by which to go later than a server asked, so that not all processes come at once."""
+    """Return the seconds to wait longer than a server asked, so that not all processes come at once."""
     return 0.0 if is_alone and seconds < SHORT else random_part() * min(SPREAD * seconds, MOST_SPREAD)
 
 
 @dataclass(eq=False, slots=True)
 class Window:
-    """What one answer, or all of them, tell of an announced limit: its window under way."""
+    """One window of an announced limit, by one answer or by all."""
 
     source: str  # the header behind it
     size: float | None  # the requests of a whole window; None: it is not known
@@ -55,25 +56,25 @@ class Window:
 
     @property
     def is_shared(self) -> bool:
-        """Others use it as well: they have had an eighth of it."""
+        """True if others use it as well: they have had an eighth of it."""
         return self.base - self.left - self.own > self.base / AT_ONCE
 
     def then(self, told: Window) -> Window | None:
-        """Return what is known after another answer; None: that is not of the same limit, so there are several."""
+        """Return what is known after another answer; None: that is about another limit, so there are several."""
         is_over, is_risen = told.heard >= self.ends, told.left > self.left and told.asked > self.heard
         if not is_over and self._contradicts(told, is_new=is_risen):
             return None
         if is_risen or (is_over and told.asked >= self.ends):
             told.was_shared = self.is_shared
             return told
-        if not is_over:  # else it was said of the time before
+        if not is_over:  # else it is about the time before
             self.left, self.heard = min((self.left, self.heard), (told.left, told.heard))
             self.asked, self.lasts = max(self.asked, told.asked), max(self.lasts, told.lasts)
             self.ends, self.own = min(self.ends, told.ends), self.own + (told.asked == -inf)
         return self
 
     def _contradicts(self, told: Window, *, is_new: bool) -> bool:
-        """Return True for another size; for another end; and for a new window before this one can be over."""
+        """Return True for another size or end, and for a new window before this one can be over."""
         is_early = (told.heard if is_new else told.ends + ROUNDING) < self.lasts
         is_late = told.lasts > self.ends + ROUNDING and not is_new
         return is_early or is_late or (told.size != self.size and None not in (told.size, self.size))
@@ -87,7 +88,7 @@ class Window:
             most = max(self.left // AT_ONCE, min(self.left, 1)) if self.was_shared or self.is_shared else self.left
             uncounted = sum(sent > self.asked - LAG for sent in under_way)
             return now if most - uncounted * self.counts >= 1 else self.ends
-        # What a new window has is not known before its first answer: where some were held back, one goes ahead.
+        # The size of a new window is known with its first answer: if some were held back, one goes ahead.
         ahead = [sent for sent in under_way if sent >= self.ends]
         if not ahead or self.left - (len(under_way) - len(ahead)) * self.counts >= 1:
             return now
@@ -97,7 +98,7 @@ class Window:
 
 @dataclass(eq=False)
 class Pass:
-    """One request under way: it counts until it was answered, or until nobody refers to it any more."""
+    """One request under way: it counts until it is answered, or collected."""
 
     sent: float
     waited: float
@@ -105,9 +106,9 @@ class Pass:
 
 
 class Limits:
-    """The announced limits of one user of a scope. Safe to use from several threads; in a fork's child nobody waits.
+    """The announced limits of one user of a scope. Safe to use from several threads; a forked child has no waiters.
 
-    :param spreads: who waits goes a little later than the limit begins anew.
+    :param spreads: waiters go a little later than the reset.
     :param paused_until: the server has asked all its users to send nothing before this moment.
     """
 
@@ -119,14 +120,14 @@ class Limits:
         self._has_several = False
         self._refused: object = None
         self._closed_until = -inf
-        self._paths: set[str] = set()  # those that told of a limit, two at most: then it is not one path's own
+        self._paths: set[str] = set()  # the paths that announced a limit, two at most: then it is not one path's own
         self.renew_lock()
         renew_lock_after_fork(self)
 
     def renew_lock(self) -> None:
-        """Make the lock anew, after a fork: the waiting threads do not exist in the child."""
+        """Replace the lock after a fork: the waiting threads do not exist in the child."""
         self.lock: threading.Lock = threading.Lock()
-        self.line: deque[Turn] = deque()
+        self.queue: deque[Turn] = deque()
         # No WeakSet: one that another thread's pass leaves must not be iterated. The callback runs no bytecode.
         self._under_way: dict[weakref.ref[Pass], None] = {}
         self.asked: weakref.WeakSet[Caller] = weakref.WeakSet()
@@ -134,8 +135,8 @@ class Limits:
 
     @property
     def is_spare(self) -> bool:
-        """Nobody waits, and nothing is under way."""
-        return not self.line and not self._under_way
+        """True if no request waits or is under way."""
+        return not self.queue and not self._under_way
 
     def opens(self, now: float) -> tuple[float, str]:
         """Return when another request may be sent, and the header that says so. Called with the lock."""
@@ -149,22 +150,23 @@ class Limits:
             return max(0.0, self.opens(now)[0] - now)
 
     def goes(self, opens: float, now: float) -> float:
-        """Return when the next one goes, who may from a moment on: this process's own time after it, the same for all.
+        """Return when the next one goes that may go from a moment on: later by a time of this process, the same for
+        all.
 
-        Called with the lock. A wait of :data:`LAG` is for an answer of our own.
+        Called with the lock held. A wait of :data:`LAG` is for an answer of our own.
         """
         if self.spreads and opens - now > LAG and opens != self._opening:
-            is_alone = len(self.line) == 1
+            is_alone = len(self.queue) == 1
             self._opening, self._goes = opens, opens + spread(opens - now, is_alone=is_alone)
         return self._goes if self._opening <= max(opens, now) < self._goes else opens
 
     def try_enter(self, now: float, path: str = "") -> Pass | None:
-        """Count a request that is sent now, if nobody waits and there is room; None: it has to take its turn.
+        """Count a request that is sent now, if none waits and there is room; None: it has to take its turn.
 
-        A limit that one path alone has told of may be its own, so another path's request does not wait for it.
+        A limit that only one path announced may be its own, so another path's request does not wait for it.
         """
         with self.lock:
-            is_open = not self.line and self.goes(self.opens(now)[0], now) <= now
+            is_open = not self.queue and self.goes(self.opens(now)[0], now) <= now
             is_free = len(self._paths) == 1 and path not in self._paths and now >= self._paused_until
             return self.let_in(Pass(now, 0.0, "")) if is_open or is_free else None
 
@@ -178,7 +180,7 @@ class Limits:
     def answered(
         self, passed: Pass | None, told: Collection[Announced], status: int, now: float, path: str = ""
     ) -> None:
-        """Take in the end of a request: its pass, if it has one; what its answer announced; its status, or 0."""
+        """Record the end of a request: its pass, if it has one; what its answer announced; its status, or 0."""
         with self.lock:
             if passed is not None:
                 self._under_way.pop(weakref.ref(passed), None)
@@ -206,43 +208,42 @@ class Limits:
         self._windows = {} if self._has_several else told or self._windows
 
     def refused(self, who: object, seconds: float, now: float) -> None:
-        """Hold everybody back after the second refusal in a row, of another operation, with no success in between."""
+        """Hold back everybody after the second refusal in a row, of another operation, without a success in between."""
         with self.lock:
             if self._refused not in (None, who):
                 self._closed_until = max(self._closed_until, now + seconds)
             self._refused = who
 
     def pause(self, until: float) -> None:
-        """Hold everybody back until a moment, whatever succeeds meanwhile."""
+        """Hold back everybody until a moment, whatever succeeds meanwhile."""
         with self.lock:
             self._paused_until = max(self._paused_until, until)
 
     def wake(self) -> None:
-        """Have the first in line look. Called with the lock."""
-        if self.line:
-            self.line[0].changed.notify()
+        """Wake the first in the queue. Called with the lock held."""
+        if self.queue:
+            self.queue[0].changed.notify()
 
 
 class Caller:
-    """One call, told from others."""
+    """The identity of one call."""
 
     __slots__ = ("__weakref__",)
 
 
 class Shut(NamedTuple):
-    """The limit is known to open too late for a call: after so many seconds, by the header that says so."""
+    """The limit is known to open too late for a call: after these seconds, by this header."""
 
     seconds: float
     source: str
 
 
 class Turn:
-    """One request's place in the line before its limits.
+    """One request's place in the queue for its limits.
 
-    :param longest: the most seconds that it waits. If it would have to wait longer, it goes at once, for the server's
-        own answer.
-    :param ends: the moment at which it is too late for its call: it does not go if the limit opens no sooner.
-    :param latest: the moment after which it does not go only because of a spread.
+    :param longest: the most seconds that it waits. If it would have to wait longer, it goes at once.
+    :param ends: the moment at which it is too late for its call: it does not go if the limit opens later.
+    :param latest: the moment that no spread exceeds.
     """
 
     def __init__(self, limits: Limits, longest: float, ends: float = inf, latest: float = inf) -> None:
@@ -256,12 +257,12 @@ class Turn:
         self._source = ""
 
     def look(self, now: float) -> Wait | Pass | Shut:
-        """Join at the first look; then see whether there is room."""
+        """Join the queue at the first look; then look for room."""
         limits = self._limits
         if self._began is None:
             self._began, self._until = now, now + self._longest
-            limits.line.append(self)
-        is_first, (opens, cause) = limits.line[0] is self, limits.opens(now)
+            limits.queue.append(self)
+        is_first, (opens, cause) = limits.queue[0] is self, limits.opens(now)
         if opens > now and opens >= self._ends:
             self.leave(now)
             return Shut(opens - now, cause)
@@ -272,13 +273,13 @@ class Turn:
             return limits.let_in(Pass(now, now - self._began, self._source))
         if opens > now or not self._source:
             self._source = cause
-        # Who is not the first is woken by the one in front. Its own time is for a clock that wakes nobody.
+        # All but the first are woken by the one in front. Their own time is for a clock that wakes none.
         if is_first:
             return Wait(min(until, goes))
         return Wait(min(until, max(opens, now) + LAG), min(until, max(goes, now)))
 
     def leave(self, now: float) -> None:
-        """Let the next one have its turn."""
-        if self in self._limits.line:  # an interruption may have come before
-            self._limits.line.remove(self)
+        """Leave the queue, and wake the next."""
+        if self in self._limits.queue:  # an interruption may have come before
+            self._limits.queue.remove(self)
         self._limits.wake()

@@ -1,4 +1,4 @@
-"""Bodies that go on where they broke off (contract 14.6), whether an attempt reads them or their caller does."""
+"""Bodies that resume where they broke off (contract 14.6), whether an attempt or the caller reads them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 FIELDS = frozenset({"etag", "last-modified", "content-range"})
-"""The fields by which a body may be continued, or is known to be a part."""
+"""The fields without which no body is continued, or known to be a part."""
 
 
 class Resume(Feature):
-    """The seam: the body of a success is watched where it may be continued, or somebody is to hear of it."""
+    """The seam: the body of a success is watched if it may be continued, or if a listener follows it."""
 
     def around(self, send: Send, call: Call) -> Response:
-        """Have a body watched, if there is reason to. What brings the rest of one is received as such."""
+        """Watch a body, if there is reason to; or receive the rest of one."""
         response = send(call)
         if response.status_code < 400 and call.rest is None:
             is_heard = call.observed is not None and call.observed.heard is not None

@@ -1,8 +1,8 @@
 """A body that is watched while it is read (contract 14.6): counted, and continued where it breaks off.
 
-A :class:`WatchedBody` stands below everything that reads a response, next to the socket. ``http.client`` and urllib3
-read what looks like the bytes of one connection, in the framing that its head announced, over however many they came.
-Positions are those of the encoded body, without chunk framing.
+A :class:`WatchedBody` sits next to the socket, below everything that reads a response. ``http.client`` and urllib3 read
+what looks like the bytes of one connection, in the framing that its head announced, however many connections brought
+them. Positions are those of the encoded body, without chunk framing.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ MOST_LINE = 65_536
 WIRE = (OSError, http.client.HTTPException)
 
 Heard = Callable[[int, int | None, int], None]
-"""Takes the bytes of a body that came so far, the number of all, and how often it was continued."""
+"""Takes the received bytes of a body, its length, and how often it was continued."""
 
 
 class Chunks:
-    """The framing of a chunked body: counted while it comes, and made where the body goes on."""
+    """The framing of a chunked body: parsed while it comes, and made for a continuation."""
 
     def __init__(self) -> None:
         self.is_over: bool = False
         """The last chunk has begun."""
         self.is_bad: bool = False
-        """A line is no size, and nothing is known of what follows."""
+        """A line is no size, so what follows is unknown."""
         self._announced = 0
         """The bytes of all chunks that have begun."""
         self._left = 0
@@ -51,7 +51,7 @@ class Chunks:
         return self._announced - max(0, self._left - 2)
 
     def take(self, buffer: Any, count: int) -> int:
-        """Take in the next bytes, so many of a buffer; return how many of them are well-formed."""
+        """Count the next bytes of a buffer; return how many of them are well-formed."""
         if self._left >= count or self.is_over:
             self._left -= 0 if self.is_over else count
             return count
@@ -74,7 +74,7 @@ class Chunks:
         return end - before
 
     def made(self, data: bytes) -> bytes:
-        """Return chunks for the next bytes of a body that goes on, or its end; first what was open before them.
+        """Return chunks for the next bytes of a continued body, or for its end; first comes what is still open.
 
         :raises uex.ProtocolError: if that cannot follow.
         """
@@ -121,7 +121,7 @@ class WatchedBody:
     :param raw: the urllib3 response. The reference to it is weak: a cycle would keep sockets open until the next
         garbage collection.
     :param reader: its reader, which calls this object.
-    :param heard: is told after each part that came.
+    :param heard: called after each part that came.
     """
 
     def __init__(self, raw: Any, reader: Reader, heard: Heard | None) -> None:
@@ -131,12 +131,12 @@ class WatchedBody:
         self._rest: Any = None
         """The response that the body goes on with, as ``http.client`` reads it."""
         self._ahead = b""
-        """What came of that already, framed."""
+        """Its received bytes, framed."""
         self._failure: Exception | None = None
         self._heard = heard
         self._length: int | None = original.length
         self.total: int | None = original.length
-        """The length of the encoded body; None while the server has not told."""
+        """The length of the encoded body; None while it is unknown."""
         self.until: int | None = self.total
         """The position at which the current connection ends."""
         self.received: int = 0
@@ -146,7 +146,7 @@ class WatchedBody:
         self.pieces: int = 1
         """The number of connections that the body came over."""
         self.mend: Callable[[WatchedBody, Exception], None] | None = None
-        """Has the body continue over another connection, or raises the exception for its reader."""
+        """Continues the body over another connection, or raises the exception for its reader."""
         buffered = reader.in_buffer(original.fp)
         self._take(buffered, len(buffered[: self.total]))
 
@@ -204,13 +204,13 @@ class WatchedBody:
         for name in ("_connection", "_pool", "_sock_shutdown"):
             setattr(raw, name, getattr(other, name, None))
         self._rest = other._fp
-        other._connection = other._fp = None  # what was read over it is told by the rest
+        other._connection = other._fp = None  # the rest reports what was read over it
         self.until, self.total = until, total
         self.began_at = self.received
         self.pieces += 1
 
     def extend(self, until: int, total: int | None) -> bool:
-        """Take it that the first connection brings only the beginning of a body. False: its framing cannot tell."""
+        """Treat what the first connection brings as the beginning of a body. False: its framing does not allow that."""
         raw: Any = self._raw()
         if self._chunks is not None or self.total not in (None, until):
             return False
@@ -223,12 +223,12 @@ class WatchedBody:
         self._ahead += self._continued(LEAST)
 
     def end(self, total: int | None) -> None:
-        """The body has no more bytes than came."""
+        """End the body: all of it has come."""
         self.total = self.until = self.received if total is None else total
         self.pieces += 1
 
     def close_connection(self, reader: Reader | None = None) -> None:
-        """Close the connection that broke off, and give its place back to the pool."""
+        """Close the connection that broke off, and free its place in the pool."""
         raw: Any = self._raw()
         connection = getattr(raw, "_connection", None)
         if self._rest is not None:
@@ -242,13 +242,13 @@ class WatchedBody:
             reader.let_go()
 
     def close(self) -> None:
-        """Close what the rest comes over, unless that was read to its end."""
+        """Close the connection of the rest, unless that was read to its end."""
         if self._rest is not None and not self._rest.isclosed():
             self.close_connection()
 
     @property
     def _ends_by_itself(self) -> bool:
-        """An error after the last chunk is that of its trailers."""
+        """True after the last chunk: a later error is one of the trailers."""
         return self.pieces == 1 and self._chunks is not None and self._chunks.is_over
 
     def _read(self, reader: Reader, buffer: Any) -> int | None:
@@ -275,7 +275,7 @@ class WatchedBody:
 
     @property
     def _is_cut(self) -> bool:
-        """The first connection has ended, and the body has not. One without a length ends with its connection."""
+        """True if the first connection has ended before the body. A body without a length ends with its connection."""
         if self._chunks is not None:
             return not self._chunks.is_over
         return self.total is not None and self.received < self.total
@@ -338,7 +338,7 @@ class WatchedBody:
 
 
 def skip(raw: Any, left: int) -> None:
-    """Read past the first bytes of a response of which nothing was read yet."""
+    """Skip the first bytes of an unread response."""
     while left > 0:
         data = raw._fp.read(min(left, PART))
         if not data:
@@ -347,7 +347,7 @@ def skip(raw: Any, left: int) -> None:
 
 
 def watch(raw: Any, heard: Heard | None = None) -> WatchedBody | None:
-    """Have a body watched of which nothing was read yet; return None if it has none, or is not read from a socket."""
+    """Watch an unread body; return None if there is none, or if it is not read from a socket."""
     reader, original = reader_of(raw), getattr(raw, "_original_response", None)
     if reader is None or original is None or raw._fp is not original or original.length == 0:
         return None

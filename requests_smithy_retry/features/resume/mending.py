@@ -1,6 +1,4 @@
-"""A body is watched, and goes on over another connection while it is read, by an operation of its own: who reads it
-notices nothing.
-"""
+"""A body that breaks off continues over another connection, by its own operation. Its reader notices nothing."""
 
 from __future__ import annotations
 
@@ -24,11 +22,11 @@ from .body import WatchedBody, skip, watch
 from .rules import ContentRange, Piece, Resumable, resumable, unasked_part
 
 LONG = 100_000
-"""A shorter body that breaks off inside an attempt is begun anew: asking for its rest would save nothing."""
+"""A shorter body that breaks off inside an attempt is read again from the beginning."""
 
 
 def watch_body(call: Call, response: Response) -> None:
-    """Watch a body that may be continued, or of which somebody is to hear."""
+    """Watch a body that may be continued, or that a listener follows."""
     heard, request = None if call.observed is None else call.observed.heard, call.sent
     part = unasked_part(request, response)
     plan = _plan(call, request, response, part)
@@ -42,12 +40,12 @@ def watch_body(call: Call, response: Response) -> None:
 
 
 def _extends(body: WatchedBody | None, plan: Resumable | str, part: ContentRange) -> bool:
-    """Have a body ask for what lies after its part; return False where it cannot."""
+    """Make a body ask for what follows its part; return False if it cannot."""
     return body is not None and isinstance(plan, Resumable) and body.extend(part.end, plan.total)
 
 
 def _plan(call: Call, request: PreparedRequest, response: Response, part: ContentRange | None) -> Resumable | str:
-    """Return how a body may be continued; or, in a phrase, why it may not, or nobody would ask."""
+    """Return how a body may be continued; or why not, as a phrase."""
     chosen = call.options.resume
     if not (call.config.resume if chosen is None else chosen):
         return "resume=False"
@@ -59,7 +57,7 @@ def _plan(call: Call, request: PreparedRequest, response: Response, part: Conten
 
 
 def note_part(request: PreparedRequest, response: Response, part: ContentRange) -> None:
-    """Have the log and the history tell that a response lacks something, though nobody asked for a part."""
+    """Note in the log and the history that a response is a part, though none was asked for."""
     total = "an unknown number" if part.total is None else part.total
     told = f"the server sent bytes {part.first} to {part.end - 1} of {total}, though the whole was asked for"
     vars(response)[PART] = told
@@ -101,7 +99,7 @@ class Rest:
         self.is_taken = True
 
     def ending(self, reason: StopReason, why: str) -> tuple[StopReason, str]:
-        """Return why the call is over: an answer that does not fit is none to the reader of a stream."""
+        """Return why the call is over: an answer that does not fit is none for the reader of a stream."""
         if self.is_taken or not self.is_streamed or reason not in (StopReason.SUCCESS, StopReason.NOT_RETRYABLE):
             return reason, why
         return StopReason.BODY_NOT_CONTINUED, not_continued(self.why)
@@ -121,7 +119,7 @@ def mend(
     body: WatchedBody,
     error: Exception,
 ) -> None:
-    """Have a body go on over another connection; else raise the original error, with the position and the reason."""
+    """Continue a body over another connection; or raise the original error, with the position and the reason."""
     failure = as_failure(body, error)
     ended: Any = None
     ending: Any = None
@@ -149,7 +147,7 @@ def mend(
 
 
 def lost(call: Call, response: Response | None, body: WatchedBody, failure: Exception, why: str) -> RetryHistory | None:
-    """Record that a body was lost after its response was handed over; None: it was not, or it is gone."""
+    """Record that a body was lost after its response was handed over; None: the response was not, or is gone."""
     before = retry_history(response)
     if before is None:
         return None

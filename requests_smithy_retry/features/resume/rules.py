@@ -1,4 +1,4 @@
-"""The rules for continuing a body that broke off (contract 14.6): which may be, how it is asked for, what fits.
+"""The rules for continuing a body that broke off (contract 14.6): which body, by which request, with which answer.
 
 Pure. Positions in a body begin with 0; those in a representation are the ones that ranges speak of.
 """
@@ -62,7 +62,7 @@ class Resumable(NamedTuple):
     total: int | None = None
 
     def request_from(self, request: PreparedRequest, received: int) -> PreparedRequest:
-        """Return a copy of a request that asks for the rest alone, and for it only while the version is the same."""
+        """Return a copy of a request that asks for the rest, if the version is still the same."""
         last = "" if self.end is None or self.end == self.total else str(self.end - 1)
         copy = request.copy()
         copy.headers["Range"] = f"bytes={self.start + received}-{last}"
@@ -70,7 +70,9 @@ class Resumable(NamedTuple):
         return copy
 
     def fit(self, response: Response, received: int) -> Piece | str:
-        """Return what of the body an answer to :meth:`request_from` brings; or, in a phrase, why it does not fit."""
+        """Return the piece of the body that an answer to :meth:`request_from` brings; or why it does not fit, as a
+        phrase.
+        """
         if response.status_code != PARTIAL:
             return self._fit_other(response, received)
         found = content_range(response)
@@ -87,7 +89,7 @@ class Resumable(NamedTuple):
         )
 
     def _fit_other(self, response: Response, received: int) -> Piece | str:
-        """Return what an answer brings that is no part: the whole once more, or that nothing is missing."""
+        """Return the piece that an answer other than a 206 brings: the whole, or nothing if nothing is missing."""
         status = response.status_code
         if status == NOT_SATISFIABLE and self.end is None and _length_of_whole(response) == received:
             return Piece(received, received)
@@ -99,7 +101,7 @@ class Resumable(NamedTuple):
         return self._odd_field(response, str(total)) or Piece(total, total, received)
 
     def _odd_field(self, response: Response, length: str) -> str:
-        """Return the header field of an answer that does not fit, in a phrase; "" if all do."""
+        """Return a phrase for the header field of an answer that does not fit; "" if all do."""
         headers = response.headers
         if headers.get(self.field, "").strip() != self.validator:
             return f"the {self.field} has changed"
@@ -111,7 +113,7 @@ class Resumable(NamedTuple):
 
 
 def resumable(request: PreparedRequest, response: Response) -> Resumable | str:
-    """Return how a body may be continued of which nothing was read yet; or, in a phrase, why it may not be."""
+    """Return how an unread body may be continued; or why not, as a phrase."""
     if request.method != "GET" or response.status_code not in (200, PARTIAL):
         return f"it is the answer {response.status_code} to a {request.method}"
     validator = _validator(response)
@@ -139,7 +141,7 @@ def _resumable_part(
 
 
 def unasked_part(request: PreparedRequest, response: Response) -> ContentRange | None:
-    """Return the part that an answer brings to a request for the whole; None: it brings the whole, or says nothing."""
+    """Return the part that answers a request for the whole; None: it is the whole, or unknown."""
     found = content_range(response) if response.status_code == PARTIAL and "range" not in request.headers else None
     return None if found is None or (found.first, found.end) == (0, found.total) else found
 

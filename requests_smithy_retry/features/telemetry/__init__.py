@@ -48,11 +48,11 @@ class Telemetry:
         self._lock = threading.Lock()
 
     def switch_on(self, **providers: Any) -> None:
-        """Have every adapter made from now on tell OpenTelemetry, by a listener with these arguments."""
+        """Add a listener with these arguments to every adapter made from now on."""
         self._providers = providers
 
     def switch_off(self) -> None:
-        """Undo :meth:`switch_on`; adapters that were made meanwhile fall silent."""
+        """Undo :meth:`switch_on`, also for adapters made meanwhile."""
         self._providers = None
         listener = self._made.pop("otel", None)
         if listener is not None:
@@ -98,7 +98,7 @@ def without_another(_: logging.LogRecord) -> bool:
 
 
 def show_log() -> None:
-    """Have the records on retries written, on stderr unless the program has a handler for them."""
+    """Write the records on retries to stderr, unless the program has a handler for them."""
     if not logger.isEnabledFor(logging.INFO):
         logger.setLevel(logging.INFO)
     if not any(without_another in item.filters for item in logger.handlers):
@@ -152,7 +152,7 @@ class Labels:
 
 
 class QuotaLevels:
-    """The tokens in the retry quotas, and who waits, for gauges: of every observed strategy that is still alive."""
+    """The tokens in the retry quotas and the waiting operations, of all observed strategies, for gauges."""
 
     def __init__(self, most: int = MAX_VALUES) -> None:
         self._most = most
@@ -204,7 +204,7 @@ METRICS: dict[str, tuple[str, ...]] = {
 
 
 class MetricsListener(RetryListener):
-    """Tells of each metric. A subclass has the instruments.
+    """Reports each metric. A subclass has the instruments.
 
     :param most: the most scopes with labels of their own.
     """

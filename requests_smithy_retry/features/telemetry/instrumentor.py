@@ -15,7 +15,7 @@ from . import TELEMETRY
 
 
 class RetryInstrumentor(BaseInstrumentor):  # type: ignore[misc]
-    """Has every adapter that is made from now on tell OpenTelemetry, by a listener that all of them share."""
+    """Adds one shared OpenTelemetry listener to every adapter that is made from now on."""
 
     def instrumentation_dependencies(self) -> Collection[str]:
         return ("requests >= 2.31",)

@@ -1,10 +1,11 @@
-"""``max_retries`` of an adapter (contract 2.9): a urllib3 ``Retry`` is translated, and one is shown to who reads it.
+"""``max_retries`` of an adapter (contract 2.9): a urllib3 ``Retry`` is translated, and reading returns one.
 
 A ``Retry`` is never run beneath our own retries. It is read once, when it is given or assigned.
 """
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from typing import Any
@@ -22,9 +23,51 @@ from ...core.wait_queue import UNLIMITED
 from ...errors import RetryConfigError
 from ...observing.recorder import Recorder
 from ...wire.state import this_thread
-from .fixed import INNER_RETRY, FixedRetry
 
 Translated = dict[str, Any]
+
+
+class FixedRetry(Retry):
+    """The settings of a ``Retry``, as they were when it was given, and the options that they mean here. It never
+    changes.
+
+    :param retry: its settings are shown, and ``new`` makes another one of its kind.
+    :param options: the options that assigning this object sets.
+    """
+
+    stands_for: dict[str, Any]
+    _given: Retry
+
+    def __init__(self, retry: Retry, options: dict[str, Any]) -> None:
+        own = {"_given": copy.copy(retry), "stands_for": options}
+        vars(self).update({name: _fixed(value) for name, value in vars(retry).items()}, **own)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(
+            f"{name} cannot be set here, where it would change nothing. Assign another Retry to the adapter: "
+            f"adapter.max_retries = adapter.max_retries.new({name}=...)"
+        )
+
+    def __delattr__(self, name: str) -> None:
+        self.__setattr__(name, None)
+
+    def new(self, **changes: Any) -> Any:
+        """Return an ordinary ``Retry`` with these changes, to be assigned."""
+        return self._given.new(**changes)
+
+    def used(self, retries: int, history: tuple[Any, ...]) -> FixedRetry:
+        """Return one with what is left after some retries."""
+        left, total = copy.copy(self), self.total
+        vars(left).update(total=max(total - retries, 0) if total else total, history=history)
+        return left
+
+
+def _fixed(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else frozenset(value) if isinstance(value, (set, dict)) else value
+
+
+INNER_RETRY: FixedRetry = FixedRetry(Retry(0, read=False), {"max_attempts": 1})
+"""Given to urllib3 beneath a ``RetryAdapter``: it retries nothing. Each response refers to it, or to its adapter's."""
 
 
 def translate_retry(retry: Retry) -> Translated:
@@ -65,7 +108,7 @@ def with_translated(config: RetryConfig, translated: Translated) -> RetryConfig:
 
 
 def shown_for(value: Any, translated: Translated) -> FixedRetry | None:
-    """Return what an adapter shows that was given this value; None: one that says the options in force, on demand."""
+    """Return the ``Retry`` to show for this value; None: one with the options in force is made on demand."""
     return FixedRetry(value, translated) if isinstance(value, Retry) else None
 
 
@@ -78,7 +121,7 @@ class MaxRetries(HTTPAdapter):
     _given: bool
     _use: Callable[[Any], None]
     _shown: FixedRetry | None = None
-    """What ``max_retries`` reads as; None: nobody has read it yet."""
+    """What ``max_retries`` reads as; None: it was not read yet."""
     _is_shared = False
     """Other sessions have the same strategy: setting ``max_retries`` replaces it for this one."""
 
@@ -103,7 +146,7 @@ class MaxRetries(HTTPAdapter):
         return with_translated(config, translated), shown_for(value, translated)
 
     def _fill_retries(self, response: Response, recorder: Recorder | None = None) -> None:
-        """Have the response refer to the ``Retry`` that the adapter shows, where tools look for it."""
+        """Set the ``retries`` of the raw response to the ``Retry`` that the adapter shows."""
         shown = self._shown
         if recorder is None or len(recorder.rows) < 2:
             if shown is not None and getattr(response.raw, "retries", None) is INNER_RETRY:
@@ -148,10 +191,10 @@ class MaxRetries(HTTPAdapter):
 
     @property
     def max_retries(self) -> Retry:
-        """A ``Retry`` with the settings of the one that was given, or with the options in force. Nothing in it can be
-        set: assign another one, ``adapter.max_retries = adapter.max_retries.new(total=5)``.
+        """A ``Retry`` with the settings that were given, or with the options in force. It cannot be changed: assign
+        another one, ``adapter.max_retries = adapter.max_retries.new(total=5)``.
 
-        An assigned value is translated, as in the constructor. What is put back that was read here is in force again.
+        An assigned value is translated, as in the constructor. A value that was read here can be assigned again.
         urllib3 itself always gets another one, which retries nothing.
 
         :raises RetryConfigError: on assignment, if the value cannot be translated, or beside a given ``strategy``.

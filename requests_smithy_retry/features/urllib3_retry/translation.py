@@ -1,8 +1,8 @@
 """A urllib3 ``Retry`` as options of ours, and as rules that no option can express (contract 4.2).
 
-Counts, methods and statuses are the user's; backoff in its shape, quota, body rules and the treatment of long hints
-are ours. docs/howto/move-from-urllib3-retry.md has every difference. The other way round, :func:`retry_saying`
-says options of ours in urllib3's words. Works with urllib3 1.26 and 2.x; pure but for one warning.
+Counts, methods and statuses are the user's; the shape of the backoff, quota, body rules and long hints are ours.
+docs/howto/move-from-urllib3-retry.md has every difference. Conversely, :func:`retry_saying` turns options of ours into
+a ``Retry``. Works with urllib3 1.26 and 2.x; pure but for one warning.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ...interruptions import causes
 
 
 class FailureKind(enum.Enum):
-    """The kinds of failure that urllib3 tells apart, each with a count of its own."""
+    """The kinds of failure that urllib3 distinguishes, each with a count of its own."""
 
     CONNECT = "connect"
     """No connection was made."""
@@ -58,7 +58,7 @@ class Urllib3Rules:
     """Statuses that are retried where the response has a ``Retry-After``."""
 
     def classifiers(self, codes: Collection[int]) -> tuple[RetryClassifier, ...]:
-        """Return the classifiers of statuses: they go by the status alone, as urllib3 does."""
+        """Return the classifiers of statuses: they look only at the status, as urllib3 does."""
         own = HttpStatusCodeClassifier(codes, by_status_alone=True)
         return (HintedStatusClassifier(self.hinted_status_codes), own) if self.hinted_status_codes else (own,)
 
@@ -283,7 +283,7 @@ def methods_of(retry: Retry) -> frozenset[str] | None:
 
 
 def _statuses(retry: Retry) -> Any:
-    """Return the listed statuses: a single one counts, and one that no server can send is left out."""
+    """Return the listed statuses: a single number is one, and those that no server can send are dropped."""
     statuses: Any = retry.status_forcelist or ()  # None, where it was set to that after construction
     if isinstance(statuses, int):
         statuses = (statuses,)  # (500) is no tuple
@@ -308,7 +308,7 @@ TRANSLATED = (
 
 
 def retry_saying(options: dict[str, Any], *, factor: float) -> Retry:
-    """Return a ``Retry`` that says options of ours in urllib3's words, as far as these go."""
+    """Return a ``Retry`` with the settings that correspond to options of ours."""
     rules = options["rules"] or Urllib3Rules()
     said = {
         **{kind.value: most for kind, most in rules.limits},

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from requests_smithy_retry import StopReason
 from requests_smithy_retry.clock import Wait
-from requests_smithy_retry.core.quota import Go, Refused
+from requests_smithy_retry.core.quota import Grant, Refused
 from requests_smithy_retry.core.wait_queue import Bounds, Failure, Progress, Waiter, WaitQueue
 
 PLAIN = Bounds()
@@ -42,7 +42,7 @@ class Scene:
         waiter = Waiter(counted, bounds, self.now, earliest, lambda: self.woken.append(waiter))
         return self.line.join(waiter, self.now) or waiter
 
-    def look(self, waiter: Waiter) -> Go | Wait | Refused:
+    def look(self, waiter: Waiter) -> Grant | Wait | Refused:
         return self.line.look(waiter, self.now)
 
     def succeed(self, *, is_first: bool = True, latency: float = 0.0, timeout: float | None = None) -> bool:
@@ -54,7 +54,7 @@ class Scene:
         return sum(each.released is not None for each in dict.fromkeys(self.woken))
 
 
-def until(seen: Go | Wait | Refused) -> float:
+def until(seen: Grant | Wait | Refused) -> float:
     assert isinstance(seen, Wait), seen
     return seen.until
 
@@ -443,7 +443,7 @@ def test_those_who_wait_ask_in_turn():
     waiters = {name: scene.join(bounds, Progress(99.9 + number / 100)) for number, name in enumerate("abc")}
     for _ in range(6):
         scene.now = min(until(scene.look(each)) for each in waiters.values())
-        name = next(name for name, each in waiters.items() if isinstance(scene.look(each), Go))
+        name = next(name for name, each in waiters.items() if isinstance(scene.look(each), Grant))
         order.append(name)
         waiters[name] = scene.join(bounds, waiters[name].released.progress)
     assert list("abcabc") == order
@@ -532,7 +532,7 @@ def test_no_order_of_events_strands_anybody(data):
                 seen = scene.look(waiter)
                 if isinstance(seen, Wait):
                     assert scene.now < seen.until <= limits[waiter]
-                elif isinstance(seen, Go):
+                elif isinstance(seen, Grant):
                     progresses.append((seen.progress, waiter.bounds))
         match data.draw(st.sampled_from(["fail", "fail", "again", "throttled", "succeed", "leave", "counted", "sent"])):
             case "succeed":

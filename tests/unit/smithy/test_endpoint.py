@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from requests_smithy_retry.smithy import SmithyModel
+from requests_smithy_retry.smithy import ModeledOperation, SmithyModel
 
 from .asts import HERE, annotation, operation, service
 
@@ -150,5 +150,5 @@ def test_nothing_before_the_host_helps(text):
 
 @given(st.text(), st.sampled_from(["", "https://", "https://api.example.com", "https://api.example.com/base/"]))
 def test_no_url_raises(text, start):
-    """For any URL, an endpoint says yes or no."""
-    assert API.may_resend("POST", start + text, {}, None) in (True, False)
+    """For any URL, an endpoint has an operation or none."""
+    assert isinstance(API.operation_for("POST", start + text, {}, None), ModeledOperation | None)

@@ -154,7 +154,7 @@ def test_a_mutated_model_raises_nothing_else(ast, data):
     source = "<model>"
     try:
         model = SmithyModel.from_dict(mutant["root"], source)
-        model.for_endpoint("https://api.example.com").may_resend("POST", "https://api.example.com/cities", {}, b"")
+        model.for_endpoint("https://api.example.com").operation_for("POST", "https://api.example.com/cities", {}, b"")
     except SmithyModelError as problem:
         source = problem.source
     assert source == "<model>"

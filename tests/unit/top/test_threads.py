@@ -17,7 +17,7 @@ import pytest
 from requests_smithy_retry import StandardRetryStrategy, TokenError
 from requests_smithy_retry.checks import is_first
 from requests_smithy_retry.core.quota import NO_QUOTA
-from requests_smithy_retry.core.scope import Scopes, line_before
+from requests_smithy_retry.core.scope import Scopes, queue_before
 from requests_smithy_retry.features.rate_limits import Users
 from requests_smithy_retry.features.rate_limits.announced import Announced
 from requests_smithy_retry.features.rate_limits.limits import Limits
@@ -63,7 +63,7 @@ def test_a_scope_is_made_once() -> None:
 def test_a_shared_bucket_has_one_line() -> None:
     """Strategies that meet it at the same moment put the same line before it."""
     buckets = [PayoffTokenBucket() for _ in range(200)]
-    seen = together(lambda: [line_before(bucket, 0.0) for bucket in buckets])
+    seen = together(lambda: [queue_before(bucket, 0.0) for bucket in buckets])
     assert [1] * 200 == [len(set(lines)) for lines in zip(*seen, strict=True)]
 
 
