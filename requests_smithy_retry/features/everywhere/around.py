@@ -207,6 +207,8 @@ class RetryAdapterAround(RetryAdapter, Theirs):
     def get_connection_with_tls_context(self, *args: Any, **kwargs: Any) -> Any:
         return Theirs.get_connection_with_tls_context(self, *args, **kwargs)
 
+    request_url: Any = Theirs.request_url
+
     def _use_our_connections(self) -> None:
         use_our_connections(self.theirs, self.addresses)
 
