@@ -88,10 +88,11 @@ def says_why_not_continued(program: Program, difference: Difference) -> bool:
 
 def bytes_before_a_break_are_counted(program: Program, difference: Difference) -> bool:
     """What came before a reset is read, and counted by `tell`; plain loses it."""
-    line = "" if difference.line is None else program.lines[difference.line]
+    if difference.line is None or None in difference:
+        return False
     breaks = any(answer.then in ("reset", "drain") for answers in program.script.values() for answer in answers)
-    sides = [side[1:-1] for side in difference[1:] if side]
-    return breaks and line.endswith("r.raw.tell())") and len(sides) == 2 and sides[0] == sides[1]
+    is_told = program.lines[difference.line].endswith("r.raw.tell())")
+    return breaks and is_told and difference.plain[1:-1] == difference.ours[1:-1]
 
 
 def interim_answers_of_a_proxy(program: Program, difference: Difference) -> bool:
