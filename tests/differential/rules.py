@@ -135,6 +135,12 @@ def differs_by_connection(difference: Difference) -> bool:
     return len(sides) == 2 and sides[0] == sides[1]
 
 
+def connection_was_given_back_unread(program: Program, difference: Difference) -> bool:
+    """It is closed, also where plain has all of a short body in its buffer, and uses it again."""
+    is_given_back = any("release_conn" in line for line in program.lines)
+    return is_given_back and (differs_by_connection(difference) or difference.where == "connections")
+
+
 def retries_are_in_raw(program: Program, difference: Difference) -> bool:
     """The history of `raw.retries` has rows, and `raw.geturl` goes by them, as with urllib3's own retries."""
     line = "" if difference.line is None else program.lines[difference.line]
@@ -168,6 +174,7 @@ RULES = (
     Rule("chunks can be read in two ways", "14.4", chunks_are_read_in_two_ways, ("places", "connections", "left")),
     Rule("a coded body is read before hooks", "2.3", coded_body_is_read_before_hooks, ("places", "connections")),
     Rule("an answer that waited is let go", "2.7", answer_that_waited_is_let_go),
+    Rule("given back unread, then closed", "14.1", connection_was_given_back_unread, ("connections", "places")),
     Rule("rows for retries", "11.2", retries_are_in_raw),
     Rule("a head without its end is an error", "14.4", head_is_cut, EVERYTHING),
     Rule("a coding without its end is an error", "14.4", coding_is_cut, ("places", "connections")),
