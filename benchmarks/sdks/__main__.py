@@ -1,11 +1,12 @@
 """The table of SDKs, against answers as their vendors document them: plain, with `mount`, and under `run`.
 
-    python -m benchmarks.sdks [--row NAME]... [--python PYTHON] [--jobs 3] [--only faults|times] [--json FILE]
+    python -m benchmarks.sdks [--row NAME]... [--python PYTHON] [--jobs 3] [--only faults|times|drift] [--json FILE]
 
 `rows.toml` has the clients, their calls, and the answers of each with the document they are from. Each runs in a child
 process against a server on loopback, with TLS, at the vendor's own name. Each request of each call meets eleven faults
 once; a ledger counts what was applied. Then all calls are made without trouble, and CPU times are paired with plain.
-PYTHON is an interpreter with the clients; those that it does not have are left out.
+PYTHON is an interpreter with the clients; those that it does not have are left out. ``drift`` makes the calls without
+trouble, and keeps nothing: it fails where a newer client asks for something else.
 """
 
 from __future__ import annotations
@@ -97,13 +98,13 @@ def child(row: dict[str, Any], way: str, python: str) -> Iterator[Child]:
             process.communicate()
 
 
-def faults(row: dict[str, Any], way: str, python: str) -> Calls:
+def faults(row: dict[str, Any], way: str, python: str, *, only_well: bool = False) -> Calls:
     """Make each call without trouble, and have each of its requests meet each fault."""
     found = []
     with child(row, way, python) as one:
         for number, call in enumerate(row["call"]):
             well = one.call(number, here=True)
-            places = range(len(well["trace"]) if well["ended"] == "right" else 0)
+            places = range(len(well["trace"]) if well["ended"] == "right" and not only_well else 0)
             cells = {
                 fault: [verdict(one.call(number, fault, at), well, fault, at) for at in places[:limit]]
                 for fault, limit in {**dict.fromkeys(FAULTS), REFUSED: 1}.items()
@@ -196,7 +197,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--row", action="append", metavar="NAME", help="repeatable; others stay as they are")
     parser.add_argument("--python", default=sys.executable, help="the interpreter that has the clients")
     parser.add_argument("--jobs", type=int, default=3, help="children at a time, for the faults")
-    parser.add_argument("--only", choices=("faults", "times"))
+    parser.add_argument("--only", choices=("faults", "times", "drift"))
     parser.add_argument("--json", type=Path, default=RESULT, help="the file of the figures")
     options = parser.parse_args(arguments)
     forget_settings()
@@ -208,17 +209,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bad: list[str] = []
     with ThreadPoolExecutor(options.jobs) as pool:
         asked = [(name, way) for name in chosen for way in WAYS if options.only != "times"]
-        jobs = {key: pool.submit(faults, every[key[0]], key[1], options.python) for key in asked}
+        drifts = options.only == "drift"
+        jobs = {key: pool.submit(faults, every[key[0]], key[1], options.python, only_well=drifts) for key in asked}
         for name in dict.fromkeys(name for name, _ in asked):
             found = {way: jobs[name, way].result() for way in WAYS}
             bad += broken(name, found)
+            if drifts:
+                continue
             was = kept.get(name, {})
             kept[name] = {**was, "version": versions[packages[name]], **summary(every[name], found)}
             print(name, *(f"{way} {dict(each)}" for way, each in kept[name]["verdicts"].items()), sep="; ", flush=True)
-    for name in chosen if options.only != "faults" else ():
+    for name in chosen if options.only in (None, "times") else ():
         kept.setdefault(name, {})["cpu"] = times(every[name], options.python)
         print(name, kept[name]["cpu"], flush=True)
     print(*bad, sep="\n")
+    if drifts:
+        print(f"{len(chosen)} clients of {len(every)}")
+        return 1 if bad else 0
     document = {"command": "python -m benchmarks.sdks", "date": datetime.now(timezone.utc).date().isoformat()}
     head = json.dumps({**document, "machine": describe()}, indent=1).removesuffix("\n}")
     lines = [f"{json.dumps(name)}: {json.dumps(kept[name])}" for name in every if name in kept]
