@@ -173,7 +173,10 @@ def rest_until_permitted(
             raise TypeError(f"send_permit of {strategy!r}: None or an object to rest on, not {wait!r}")
         if deadline is not None and clock.now() >= deadline:  # it need not look at it
             raise RetryError(f"{strategy!r} gave no send permit in time", stop_reason=StopReason.RATE_LIMITED)
-        wait.rest(clock)
+        try:
+            wait.rest(clock)
+        except RetryError as late:  # the clock of a call begins no wait that would pass the deadline
+            raise RetryError(str(late), stop_reason=StopReason.RATE_LIMITED) from None
 
 
 SYSTEM_CLOCK = SystemClock()

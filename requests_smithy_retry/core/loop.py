@@ -7,9 +7,11 @@ a retry, and no by ``RetryError``. The loop alone sends, waits and tells.
 from __future__ import annotations
 
 from logging import DEBUG
+from math import inf
 
 from requests import PreparedRequest, Response
 
+from ..classifiers.actions import RetryForbidden
 from ..classifiers.fold import Classification, classification_of
 from ..classifiers.outcome import Outcome
 from ..config.retry_options import current_options
@@ -21,7 +23,7 @@ from ..wire.state import this_thread
 from .attempt import AttemptFailed, asks_for_nothing
 from .call import AT_ONCE, Call
 from .endings import is_raised, not_sent_error, status_error, wait_that_ended
-from .policy import leaves_time
+from .policy import LEAST_TIME, leaves_time
 from .port import Rest
 from .quota import Payment
 from .strategy import StandardRetryToken, delay_of
@@ -135,7 +137,7 @@ def ask_strategy(call: Call, failed: AttemptFailed, first_refusal: RetryError | 
             raise
         failed.__traceback__ = None  # its frames refer to it
         # The Smithy guide's strategies raise what they were shown: that is a refusal.
-        raise (not_retryable(failed) if asks_for_nothing(failed.verdict) else RetryError()) from None
+        raise refusal_by(failed) from None
     call.is_unsent = True
     failed.check_resend()
     failed.check_limits(delay_of(call.token, call.strategy), source_of(call.token))
@@ -144,6 +146,14 @@ def ask_strategy(call: Call, failed: AttemptFailed, first_refusal: RetryError | 
 def not_retryable(failed: AttemptFailed) -> RetryError:
     """Return the refusal of an attempt for which nobody asks for a retry."""
     return RetryError(stop_reason=StopReason.NOT_RETRYABLE, classification=failed.verdict)
+
+
+def refusal_by(failed: AttemptFailed) -> RetryError:
+    """Return the refusal of a strategy that raises what it was shown, for the classifiers' reason if they refuse."""
+    action = failed.verdict.action
+    if isinstance(action, RetryForbidden):
+        return RetryError(action.why or "", stop_reason=action.stop_reason, classification=failed.verdict)
+    return not_retryable(failed) if asks_for_nothing(failed.verdict) else RetryError()
 
 
 def source_of(token: object) -> str:
@@ -244,9 +254,10 @@ def end_attempt(call: Call, refusal: RetryError, verdict: Classification | None)
     if refusal.unmade is not None:
         call.clock.check(refusal.unmade.seconds, refusal.unmade.source)
     call.note(None, verdict)
+    left = inf if call.deadline is None else call.deadline - call.clock.now() - 2 * LEAST_TIME
     if refusal.delay:
         call.clock.what = "the long poll"
-        call.clock.sleep(refusal.delay)
+        call.clock.sleep(min(refusal.delay, left))
 
 
 def hand_over(call: Call, history: RetryHistory) -> Response:

@@ -199,6 +199,8 @@ def redeemed(token: object, issuer: object) -> StandardRetryToken:
 
 def delay_of(token: Any, strategy: object) -> float:
     """Return the seconds for which a token asks; None, as in the published request loop, is 0 s."""
+    if token is None:
+        raise TypeError(f"{strategy!r} returned None: a token is allowed, or RetryError is to be raised")
     delay = token.retry_delay
     if delay is None or delay == 0:
         return 0.0

@@ -10,6 +10,8 @@ from requests import PreparedRequest, Request, Response
 
 from ..clock import Clock, Place, Wait, take_back, wait_in, wait_on
 from ..errors import StopReason
+from .policy import leaves_time
+from .rules import too_late
 
 if TYPE_CHECKING:
     from .call import Call
@@ -114,10 +116,16 @@ class CallClock:
         return seconds if event is None else min(seconds, LOOK_EVERY)
 
     def sleep(self, seconds: float) -> None:
-        """Wait, until the deadline at the latest."""
+        """Wait.
+
+        :raises RetryError: at once, if the wait would not end before the deadline.
+        """
+        if seconds <= 0:
+            return
+        if not leaves_time(self.now() + seconds, self._call.deadline):
+            raise too_late(seconds, self.what)
         self._call.let_go_to_wait()
-        deadline = self._call.deadline
-        left = seconds if deadline is None else max(0.0, min(seconds, deadline - self.now()))
+        left = seconds
         while left > 0:
             part = self.check(left, self.what)
             if self._is_untold:

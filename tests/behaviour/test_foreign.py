@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -370,3 +371,66 @@ def test_without_a_token_no_permit_is_asked_for() -> None:
     """The first attempt is made without both, and is the last."""
     response = send(scripted(503, 200, strategy=Shut(clock=FakeClock())))
     assert (503, 1) == (response.status_code, len(retry_history(response).attempts))
+
+
+class Sleeper(Guide):
+    """Waits by the clock of the call for so many seconds before it says yes."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
+
+    def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Any) -> Any:
+        error.clock.sleep(self.seconds)
+        return super().refresh_retry_token_for_retry(token_to_renew=token_to_renew, error=error)
+
+
+def test_a_wait_of_a_strategy_that_would_not_end_in_time_does_not_begin() -> None:
+    """The caller gets the last answer at once, and the history names the deadline."""
+    adapter = scripted(503, 200, strategy=Sleeper(10), operation_timeout=3)
+    response = send(adapter)
+    assert (response.status_code, adapter.clock.sleeps) == (503, [])
+    assert retry_history(response).stop_reason is StopReason.DEADLINE
+
+
+def test_a_wait_of_no_seconds_is_none() -> None:
+    """Nobody is told of it, and nothing is let go for it."""
+    begun: list[Any] = []
+    adapter = scripted(503, 200, strategy=Sleeper(0), listeners=[SimpleNamespace(wait_began=begun.append)])
+    assert (send(adapter).status_code, begun) == (200, [])
+
+
+class Forgetful(Guide):
+    """Forgets to return its token."""
+
+    def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Any) -> Any:
+        return None
+
+
+def test_a_strategy_that_returns_no_token_is_told() -> None:
+    """In a sentence that says what is allowed."""
+    with pytest.raises(TypeError, match="returned None: a token is allowed, or RetryError is to be raised"):
+        send(scripted(503, 200, strategy=Forgetful()))
+
+
+class Raises(Guide):
+    """Refuses by raising what it is shown."""
+
+    def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Any) -> Any:
+        raise error
+
+
+@pytest.mark.parametrize(
+    ("method", "status", "reason"),
+    [
+        ("POST", 503, StopReason.NOT_RESENDABLE),
+        ("GET", 503, StopReason.STRATEGY_REFUSED),
+        ("GET", 404, StopReason.NOT_RETRYABLE),
+    ],
+)
+def test_raising_what_was_shown_refuses_for_the_reason_of_the_classifiers(
+    method: str, status: int, reason: StopReason
+) -> None:
+    """Where they have one; otherwise it is the strategy's own refusal."""
+    response = send(scripted(status, 200, strategy=Raises()), method)
+    assert retry_history(response).stop_reason is reason

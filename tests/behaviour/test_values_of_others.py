@@ -47,7 +47,7 @@ def test_a_foreign_limiter_that_knows_no_deadline_is_cut_off_at_it() -> None:
     with pytest.raises(requests.ConnectTimeout) as caught:
         send(adapter)
     history = retry_history(caught.value)
-    assert (history.stop_reason, sum(adapter.clock.sleeps)) == (StopReason.RATE_LIMITED, 5.0)
+    assert (history.stop_reason, sum(adapter.clock.sleeps)) == (StopReason.RATE_LIMITED, 4.5)
 
 
 class Undelayed(SimpleRetryStrategy):
