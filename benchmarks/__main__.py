@@ -28,7 +28,7 @@ from .command import describe, forget_settings
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
 PARTS: dict[str, tuple[str, float]] = {
-    "overhead": ("overhead", 400),
+    "overhead": ("overhead", 600),
     "faults": ("fault_table", 120),
     "addresses": ("addresses", 400),
     "rate-limits": ("rate_limits", 900),

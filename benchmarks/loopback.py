@@ -1,13 +1,18 @@
 """The server that times are measured against: cheap, keep-alive, on loopback, in a process of its own.
 
-It answers each request head with one fixed 200 in one segment, so that the client does the same work every time and the
-server is never the slower side. Only requests without a body are understood. Other servers are started in the same way.
+It answers each request with the fixed 200 that the first part of the path names, in one piece, so that the client does
+the same work every time and the server is never the slower side. A body is skipped by its Content-Length. Other servers
+are started in the same way.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import gzip
+import json
 import os
+import re
 import selectors
 import socket
 import subprocess
@@ -17,13 +22,22 @@ from pathlib import Path
 from typing import Any
 
 BODY = b'{"status": "ok", "items": [1, 2, 3]}'
-ANSWER = (
-    b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: "
-    + str(len(BODY)).encode()
-    + b"\r\nServer: loopback\r\n\r\n"
-    + BODY
-)
+
+
+def answer_of(body: bytes, *lines: bytes, chunk: int = 0) -> bytes:
+    """Return a 200 with a body: in chunks of so many bytes, or with its length."""
+    framing = b"Transfer-Encoding: chunked" if chunk else b"Content-Length: %d" % len(body)
+    if chunk:
+        parts = (body[at : at + chunk] for at in range(0, len(body), chunk))
+        body = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+    head = (b"HTTP/1.1 200 OK", b"Content-Type: application/json", framing, b"Server: loopback", *lines)
+    return b"\r\n".join((*head, b"", body))
+
+
+ANSWER = answer_of(BODY)
+LINES = {b"gzip": b"Content-Encoding: gzip", b"etag": b'ETag: "v1"'}
 END_OF_HEAD = b"\r\n\r\n"
+LENGTH = re.compile(rb"\ncontent-length: *(\d+)", re.IGNORECASE)
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -91,16 +105,41 @@ def send(connection: socket.socket, answer: bytes) -> None:
         connection.sendall(answer)
 
 
+@functools.cache
+def answer_to(kind: bytes) -> bytes:
+    """Return the answer for the first part of a path: of ``SIZE-CHUNK-LINE``, JSON of about so many bytes; else the
+    usual one.
+    """
+    size, _, rest = kind.partition(b"-")
+    if not size.isdigit():
+        return ANSWER
+    chunk, _, line = rest.partition(b"-")
+    items = [{"id": number, "name": f"user {number * 7919 % 1000}"} for number in range(int(size) // 33)]
+    body = json.dumps({"status": "ok", "items": items}).encode()
+    body = gzip.compress(body) if line == b"gzip" else body
+    return answer_of(body, *([LINES[line]] if line else []), chunk=int(chunk))
+
+
 def serve() -> None:
-    """Answer until standard input closes."""
-    partial: dict[socket.socket, bytes] = {}
+    """Answer until standard input closes. No client sends its next request before it has the answer."""
+    begun = dict[Any, tuple[bytes, int]]()
+    """The head of each unfinished request, and how many bytes of its body are still to come."""
     for connection, data in pieces():
+        head, left = begun.pop(connection, (b"", 0))
         if not data:
-            partial.pop(connection, None)
             continue
-        *heads, partial[connection] = (partial.get(connection, b"") + data).split(END_OF_HEAD)
-        if heads:
-            send(connection, ANSWER * len(heads))
+        has_head = left > 0
+        if has_head:
+            left -= len(data)
+        else:
+            head, ended, rest = (head + data).partition(END_OF_HEAD)
+            has_head = bool(ended)
+            length = LENGTH.search(head) if has_head else None
+            left = int(length[1]) - len(rest) if length else 0
+        if has_head and not left:
+            send(connection, answer_to(head.split(b"/", 2)[1]))
+        else:
+            begun[connection] = head, left
 
 
 if __name__ == "__main__":

@@ -1,15 +1,15 @@
 """What a request that succeeds at once costs: CPU and wall time, paired with a plain adapter, beside other libraries.
 
-    python -m benchmarks.overhead [--quick] [--rounds 60] [--json FILE] [--only NAME]
+    python -m benchmarks.overhead [--quick] [--rounds 30] [--json FILE] [--only NAME]
 
-In this one process, against a keep-alive server in another one on loopback, over the whole of `session.get(url)` with
-its body read. A pair is one call of a subject and one of a plain `HTTPAdapter` next to it, in turns which comes first.
-A round is so many pairs of each subject, and its figure is the quotient of their medians. The table has the medians of
-the rounds and their quartiles. CPU time is that of the calling thread. `control` is a second plain adapter: the noise.
-With *new* the connection is closed between calls, which is not timed. Then the CPU time that a process takes to load
-each library, above requests.
+In this one process, against a keep-alive server in another one on loopback, over the whole of a call with its body
+read. A pair is one call of a subject and one of a plain `HTTPAdapter` next to it, in turns which comes first. A round
+is so many pairs of each subject, and its figure is the quotient of their medians. The table has the medians of the
+rounds and their quartiles. CPU time is that of the calling thread. `control` is a second plain adapter: the noise. What
+both of a pair ask for is in `ASKS`: with *new* the connection is closed between calls, which is not timed. Then the CPU
+time that a process takes to load each library, above requests, and the memory of sessions that have an adapter each.
 
-Not measured: failures, memory, other methods than GET, TLS, proxies, threads.
+Not measured: failures, TLS, proxies, threads.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+import tracemalloc
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from statistics import median
-from types import SimpleNamespace
-from typing import Any
+from types import MappingProxyType, SimpleNamespace
+from typing import Any, NamedTuple
 
 import requests
 from requests.adapters import HTTPAdapter
@@ -34,15 +36,35 @@ from urllib3.util.retry import Retry
 from . import command
 from .loopback import loopback
 
-ROUNDS, PAIRS = 60, 40
-Get = Callable[[str], requests.Response]
+ROUNDS, PAIRS = 30, 40
+SESSIONS = 1000
+Get = Callable[..., requests.Response]
 
 
-def _tenacity(get: Get) -> Get:
-    from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+class Ask(NamedTuple):
+    """What both calls of a pair ask for."""
+
+    kind: str = "items"
+    """The answer: the first part of the path, as :mod:`.loopback` knows it."""
+    given: Mapping[str, Any] = MappingProxyType({"method": "GET"})
+    """The arguments of ``session.request``."""
+    share: float = 1.0
+    """The part of the pairs that are made, because one takes so long."""
+    is_new: bool = False
+    """A new connection is made each time."""
+
+
+def _is_error(document: Any) -> bool:
+    """Return True for a JSON body that tells of an error."""
+    return bool(document["status"] != "ok")
+
+
+def _tenacity(get: Get, *, sees_json: bool = False) -> Get:
+    from tenacity import retry, retry_if_exception_type, retry_if_result, stop_after_attempt, wait_random_exponential
 
     wait, errors = wait_random_exponential(multiplier=0.05, max=20), retry_if_exception_type(RequestException)
-    wrapped: Get = retry(stop=stop_after_attempt(3), wait=wait, retry=errors, reraise=True)(get)
+    judged: Any = errors | retry_if_result(lambda response: _is_error(response.json())) if sees_json else errors
+    wrapped: Get = retry(stop=stop_after_attempt(3), wait=wait, retry=judged, reraise=True)(get)
     return wrapped
 
 
@@ -52,9 +74,11 @@ def _stamina(get: Get) -> Get:
     return stamina.retry(on=RequestException, attempts=3)(get)
 
 
-def _backoff(get: Get) -> Get:
+def _backoff(get: Get, *, sees_json: bool = False) -> Get:
     import backoff
 
+    if sees_json:
+        get = backoff.on_predicate(backoff.expo, lambda response: _is_error(response.json()), max_tries=3)(get)
     return backoff.on_exception(backoff.expo, RequestException, max_tries=3)(get)
 
 
@@ -71,9 +95,9 @@ def _botocore(get: Get) -> Get:
     register_retry_handler(SimpleNamespace(meta=SimpleNamespace(service_model=service, events=emitter)))
     needs_retry = Endpoint("http://127.0.0.1", "demo", emitter, http_session=object())._needs_retry
 
-    def got(url: str) -> requests.Response:
+    def got(**given: Any) -> requests.Response:
         request = {"context": {"retries": {"attempt": 1}}}
-        response = get(url)
+        response = get(**given)
         parsed = {"ResponseMetadata": {"HTTPStatusCode": response.status_code}}
         assert not needs_retry(1, operation, request, (response, parsed))
         told = {"http_response": response, "parsed": parsed, "model": operation, "context": request["context"]}
@@ -104,6 +128,25 @@ def _heard() -> HTTPAdapter:
     return _ours(listeners=[Hears()])
 
 
+def _together() -> HTTPAdapter:
+    from prometheus_client import CollectorRegistry
+
+    from requests_smithy_retry.prometheus import PrometheusListener
+
+    return _ours(
+        scope=lambda request: "service",
+        listeners=[PrometheusListener(registry=CollectorRegistry())],
+        operation_timeout=30,
+        deadline_header="X-Request-Deadline",
+    )
+
+
+def _judging() -> HTTPAdapter:
+    from requests_smithy_retry import ErrorInBodyClassifier
+
+    return _ours(classifiers=[ErrorInBodyClassifier(_is_error, "status")])
+
+
 ADAPTERS: dict[str, tuple[str, Callable[[], HTTPAdapter]]] = {
     "plain": ("HTTPAdapter()", HTTPAdapter),
     "control": ("HTTPAdapter() once more: the noise", HTTPAdapter),
@@ -115,28 +158,60 @@ ADAPTERS: dict[str, tuple[str, Callable[[], HTTPAdapter]]] = {
     "ours, listener": ("RetryAdapter(listeners=[...]), one that hears each attempt", _heard),
     "ours, operation_timeout": ("RetryAdapter(operation_timeout=30)", lambda: _ours(operation_timeout=30)),
     "ours, adaptive": ('RetryAdapter(mode="adaptive")', lambda: _ours(mode="adaptive")),
+    "ours, together": ("scope, prometheus and a deadline header together", _together),
+    "ours, ErrorInBodyClassifier": ("ErrorInBodyClassifier, which parses each body", _judging),
 }
 WRAPPERS: dict[str, tuple[str, Callable[[Get], Get]]] = {
     "backoff": ("@backoff.on_exception(expo, max_tries=3)", _backoff),
     "botocore": ("its standard retry handler, fed with each success", _botocore),
     "tenacity": ("@tenacity.retry(stop, wait_random_exponential)", _tenacity),
     "stamina": ("@stamina.retry(attempts=3)", _stamina),
+    "tenacity, retry_if_result": ("and retry_if_result, which parses each body", partial(_tenacity, sees_json=True)),
+    "backoff, on_predicate": ("and on_predicate, which parses each body", partial(_backoff, sees_json=True)),
 }
-NEW = {f"{name}, new": name for name in ("control", "urllib3", "ours", "ours, operation_timeout")}
-"""The subjects whose connection is a new one each time, and what they are else."""
-NAMES = (*[name for name in ADAPTERS if name != "plain"], *WRAPPERS, *NEW)
+HOOK = {"method": "GET", "hooks": {"response": lambda response, **_: response.raise_for_status()}}
+STREAM = {"method": "GET", "stream": True}
+UPLOAD = {"method": "POST", "data": bytes(20_000_000)}
+ASKS = {
+    "": Ask(),
+    "new": Ask(is_new=True),
+    "JSON, 2 kB": Ask("2000-0-"),
+    **{
+        f"hook, {name}, {size}": Ask(f"{count}-{framing}", HOOK, share)
+        for name, framing in (("gzip", "0-gzip"), ("sized", "0-"), ("chunks", "400-"))
+        for size, count, share in (("2 kB", 2000, 1.0), ("64 KiB", 2**16, 0.5), ("1 MiB", 2**20, 0.2))
+    },
+    "stream, ETag, chunks of 400 B": Ask("1000000-400-etag", STREAM, 0.2),
+    "stream, ETag, chunks of 64 KiB": Ask("1000000-65536-etag", STREAM, 0.2),
+    "upload, 20 MB": Ask("items", UPLOAD, 0.2),
+}
+JUDGES = ["ours, ErrorInBodyClassifier", "tenacity, retry_if_result", "backoff, on_predicate"]
+OTHERS = {
+    "": [name for name in (*ADAPTERS, *WRAPPERS) if name not in ("plain", *JUDGES)],
+    "new": ["control", "urllib3", "ours", "ours, operation_timeout"],
+    "JSON, 2 kB": JUDGES,
+    "upload, 20 MB": ["control", "stamina", "ours, operation_timeout"],
+}
+"""Who asks; else it is urllib3's ``Retry`` and ours."""
+ROWS = {f"{who}, {ask}".removesuffix(", "): (who, ask) for ask in ASKS for who in OTHERS.get(ask, ["urllib3", "ours"])}
+"""By name of a row: who asks, and what."""
 
 
 class Subject:
-    """One row: a callable that makes one whole `session.get(url)`, over a session of its own."""
+    """Who asks for something, over a session of its own."""
 
-    def __init__(self, name: str) -> None:
-        self.is_new = name in NEW
-        kind = NEW.get(name, name)
-        self.adapter = ADAPTERS[kind][1]() if kind in ADAPTERS else HTTPAdapter()
-        self.session = requests.Session()
-        self.session.mount("http://", self.adapter)
-        self.get: Get = WRAPPERS[kind][1](self.session.get) if kind in WRAPPERS else self.session.get
+    def __init__(self, who: str, ask: Ask) -> None:
+        self.ask = ask
+        self.adapter = ADAPTERS[who][1]() if who in ADAPTERS else HTTPAdapter()
+        self.session = command.session_of(self.adapter)
+        self.get: Get = WRAPPERS[who][1](self.session.request) if who in WRAPPERS else self.session.request
+
+    def call(self, url: str) -> None:
+        """Make one whole call."""
+        response = self.get(url=url, **self.ask.given)
+        if "stream" in self.ask.given:
+            for _ in response.iter_content(8192):
+                pass
 
     def forget_connection(self) -> None:
         """Have the next call make a new connection."""
@@ -147,19 +222,19 @@ class Subject:
             pool.put_nowait(None)
 
 
-def paired(subject: Subject, plain: Subject, url: str, pairs: int) -> tuple[float, float]:
+def paired(subject: Subject, plain: Subject, origin: str, pairs: int) -> tuple[float, float]:
     """Return the quotients of the medians of CPU and of wall time of so many pairs of calls."""
     spent: dict[Subject, list[tuple[float, float]]] = {subject: [], plain: []}
     gc.collect()
     gc.disable()
     try:
-        for number in range(pairs):
+        for number in range(max(2, round(pairs * subject.ask.share))):
             for one in (subject, plain) if number % 2 else (plain, subject):
-                place = f"{url}/items/{number}"
+                place = f"{origin}/{subject.ask.kind}/{number}"
                 cpu, wall = time.thread_time(), time.perf_counter()
-                one.get(place)
+                one.call(place)
                 spent[one].append((time.thread_time() - cpu, time.perf_counter() - wall))
-                if subject.is_new:
+                if subject.ask.is_new:
                     one.forget_connection()
     finally:
         gc.enable()
@@ -167,24 +242,44 @@ def paired(subject: Subject, plain: Subject, url: str, pairs: int) -> tuple[floa
     return own[0] / usual[0], own[1] / usual[1]
 
 
-def measure(names: Sequence[str], rounds: int, pairs: int) -> dict[str, Any]:
-    """Measure the subjects, in rounds that visit each of them; one that cannot be made is left out."""
-    subjects = {}
+def measure(names: Iterable[str], rounds: int, pairs: int) -> dict[str, Any]:
+    """Measure the rows, in rounds that visit each of them; one whose subject cannot be made is left out."""
+    rows = {}
     for name in names:
+        who, asked = ROWS[name]
         with contextlib.suppress(ImportError):
-            subjects[name] = Subject(name)
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in subjects}
-    plain = Subject("plain")
+            rows[name] = Subject(who, ASKS[asked]), Subject("plain", ASKS[asked])
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in rows}
     with loopback() as origin:
-        for subject in subjects.values():
+        for subject, plain in rows.values():
             paired(subject, plain, origin, pairs)  # opens connections, fills caches
         for _ in range(rounds):
-            for name, subject in subjects.items():
+            for name, (subject, plain) in rows.items():
                 found[name].append(paired(subject, plain, origin, pairs))
-    for subject in (plain, *subjects.values()):
+    for subject, plain in rows.values():
         subject.session.close()
+        plain.session.close()
     spreads = {name: [command.spread(each) for each in zip(*values, strict=True)] for name, values in found.items()}
     return {name: {"cpu": cpu, "wall": wall} for name, (cpu, wall) in spreads.items()}
+
+
+def memory(sessions: int) -> dict[str, float]:
+    """Return the KiB of a session with an adapter of its own that made a call and has no connection, of so many."""
+    found = {}
+    with loopback() as origin:
+        for who in ("plain", "ours", "ours, operation_timeout"):
+            kept = []
+            for number in range(sessions + 1):
+                if number == 1:  # the first one loads modules and fills caches
+                    gc.collect()
+                    tracemalloc.start()
+                kept.append(Subject(who, ASKS[""]))
+                kept[-1].call(f"{origin}/items/1")
+                kept[-1].forget_connection()
+            gc.collect()
+            found[who] = round(tracemalloc.get_traced_memory()[0] / sessions / 1024, 1)
+            tracemalloc.stop()
+    return found
 
 
 PROGRAMS = {
@@ -215,22 +310,24 @@ def loading(rounds: int) -> dict[str, float]:
 
 def main() -> int:
     """Measure, print, and write what was asked for."""
-    parser = command.parser(__doc__, "three rounds, some seconds: no figures")
-    parser.add_argument("--only", action="append", choices=NAMES, metavar="NAME", help=f"repeatable: {NAMES}")
+    parser = command.parser(__doc__, "three rounds of few pairs, some seconds: no figures")
+    parser.add_argument("--only", action="append", choices=ROWS, metavar="NAME", help="a row; repeatable")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="rounds (%(default)s)")
     options = parser.parse_args()
     command.forget_settings()
     rounds = 3 if options.quick else options.rounds
-    found = measure(options.only or NAMES, rounds, PAIRS)
-    rows = [
+    found = measure(options.only or ROWS, rounds, 5 if options.quick else PAIRS)
+    shown = [
         [name, *("{median:.3f} ({q1:.3f} to {q3:.3f})".format(**each[kind]) for kind in ("cpu", "wall"))]
         for name, each in found.items()
     ]
-    print(command.table(["beside a plain HTTPAdapter", "CPU time (quartiles)", "wall time"], rows))
-    loaded = loading(3 if options.quick else 15)
+    print(command.table(["beside a plain HTTPAdapter", "CPU time (quartiles)", "wall time"], shown))
+    loaded, held = loading(1 if options.quick else 15), memory(50 if options.quick else SESSIONS)
     print("\nloading, ms of CPU time: " + ", ".join(f"{name} {took:.0f}" for name, took in loaded.items()))
-    what = {name: (ADAPTERS.get(name) or WRAPPERS[name])[0] for name in found if name not in NEW}
-    command.write({"what": what, "rounds": rounds, "ratios": found, "loading": loaded}, options.json)
+    print("memory of a session, KiB: " + ", ".join(f"{name} {size:.1f}" for name, size in held.items()))
+    what = {name: (ADAPTERS.get(name) or WRAPPERS[name])[0] for name in {ROWS[row][0]: None for row in found}}
+    result = {"what": what, "rounds": rounds, "ratios": found, "loading": loaded, "memory": held}
+    command.write(result, options.json)
     return 0
 
 

@@ -75,7 +75,10 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
             ("measured", "howto/riding-out-an-outage.md", "weak-corners"),
             ("measured", "howto/riding-out-an-outage.md", "fan-out"),
             ("measured", "howto/web-service.md", "web-service"),
-            *(("measured", "explanation/benchmarks.md", name) for name in ("results", "not-best", "machine")),
+            *(
+                ("measured", "explanation/benchmarks.md", name)
+                for name in ("results", "overhead", "not-best", "machine")
+            ),
             *(("measured", "../README.md", name) for name in ("outage-caption", "outage-success", "overhead-sentence")),
             *(("sdk_tables", "howto/sdks.md", name) for name in ("sdks-totals", "sdks")),
         )

@@ -21,10 +21,10 @@ OWN = ("ours", "default", "patient", "AWS")
 NAMES = {
     "default": "`RetryAdapter()`",
     "ours": "`RetryAdapter()`",
-    "ours, listener": "with a listener",
-    "ours, operation_timeout": "with `operation_timeout`",
     "ours, time limits": "with time limits",
     "patient": "with `patience=30`",
+    "tenacity, retry_if_result": "tenacity's `retry_if_result`",
+    "backoff, on_predicate": "backoff's `on_predicate`",
     "urllib3 Retry": "urllib3's `Retry`",
     "urllib3": "urllib3's `Retry`",
     "AWS 2.1": '`RetryAdapter(retry_spec="2.1")`',
@@ -33,7 +33,22 @@ NAMES = {
     "plain": "no retries",
 }
 """How a row is called in prose, where its own name does not say it."""
-
+PEERS = ("urllib3", "backoff", "botocore", "tenacity", "stamina")
+DEAREST = ("ours, ErrorInBodyClassifier", "JSON, 2 kB")
+COSTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
+    ("kept connection, no option", "ours", "", PEERS),
+    ("a listener", "ours, listener", "", ()),
+    ("`operation_timeout`", "ours, operation_timeout", "", ()),
+    ('`mode="adaptive"`', "ours, adaptive", "", ()),
+    ("`scope`, prometheus, `operation_timeout`, `deadline_header`", "ours, together", "", ()),
+    ("`ErrorInBodyClassifier`, JSON of 2 kB", *DEAREST, ("tenacity, retry_if_result", "backoff, on_predicate")),
+    ("a response hook; gzip, sized, chunks; 2 kB to 1 MiB", "ours", "hook", ("urllib3",)),
+    ("`stream=True`, strong ETag, chunks of 400 bytes", "ours", "stream, ETag, chunks of 400 B", ("urllib3",)),
+    ("the same, chunks of 64 KiB", "ours", "stream, ETag, chunks of 64 KiB", ("urllib3",)),
+    ("upload of 20 MB, `operation_timeout`", "ours, operation_timeout", "upload, 20 MB", ("stamina",)),
+    ("new connection", "ours", "new", ("urllib3",)),
+)
+"""The rows of the table of costs: what is measured, and the names of the rows and of what they ask for."""
 
 WEB = {"in it": "ok in it, %", "else": "ok before and after, %", "p99": "p99, s", "requests": "upstream requests"}
 """The columns of the table of the web service, each with its title."""
@@ -59,22 +74,37 @@ def worst(outcomes: list[str]) -> str:
     return max(outcomes, key=OUTCOMES.index)
 
 
-def _ratios(*names: str, kind: str = "cpu") -> str:
-    ratios = result("overhead")["ratios"]
-    found = sorted((ratios[name][kind]["median"], name) for name in names if name in ratios)
-    return ", ".join(f"{named(name.removesuffix(', new'))} {ratio:.2f}" for ratio, name in found)
+def _ratio(who: str, ask: str) -> str:
+    """The quotient of CPU times, or the least and the most of those of several answers."""
+    name = f"{who}, {ask}" if ask else who
+    rows = result("overhead")["ratios"].items()
+    found = {f"{row['cpu']['median']:.2f}" for key, row in rows if key == name or (ask and key.startswith(f"{name}, "))}
+    return " to ".join(sorted({min(found), max(found)}))
+
+
+def _ratios(ask: str, *names: str) -> str:
+    found = sorted((_ratio(name, ask), name) for name in names)
+    return ", ".join(f"{named(name)} {ratio}" for ratio, name in found)
 
 
 def overhead_sentence() -> str:
     """State the cost of a first-try success, for the README."""
-    ratios = result("overhead")["ratios"]
-    own = {name: f"{ratios[name]['cpu']['median']:.2f}" for name in ("ours", "ours, operation_timeout", "ours, new")}
-    peers, bounded = _ratios("urllib3", "backoff", "botocore", "tenacity", "stamina"), own["ours, operation_timeout"]
     return (
-        f"A request that succeeds at once takes {own['ours']} times the CPU time of a plain `HTTPAdapter`, on loopback "
-        f"over a kept connection; {bounded} with `operation_timeout`, {own['ours, new']} over a new connection. "
-        f"Others: {peers}."
+        f"A request that succeeds at once takes {_ratio('ours', '')} times the CPU time of a plain `HTTPAdapter`, on "
+        f"loopback over a kept connection; {_ratio('ours, operation_timeout', '')} with `operation_timeout`, "
+        f"{_ratio('ours', 'new')} over a new connection, {_ratio(*DEAREST)} with an `ErrorInBodyClassifier`. "
+        f"Others: {_ratios('', *PEERS)}."
     )
+
+
+def overhead_table() -> str:
+    """Tabulate the cost of requests that succeed at once, beside that of peers which do the same."""
+    found = result("overhead")
+    rows = [(what, _ratio(own, ask), _ratios(ask, *peers)) for what, own, ask, peers in COSTS]
+    for what, kind, own in (("loading", "loading", "ours, the first mount"), ("memory of a session", "memory", "ours")):
+        others = ", ".join(f"{name} {value:.0f}" for name, value in found[kind].items() if not name.startswith("ours"))
+        rows.append((f"{what}, {'KiB' if kind == 'memory' else 'ms'}", f"{found[kind][own]:.0f}", others))
+    return table(("CPU time over that of a plain `HTTPAdapter`", "`RetryAdapter`", "others"), rows)
 
 
 def outage_caption() -> str:
@@ -101,18 +131,6 @@ def outage_success() -> str:
         f"succeed with `RetryAdapter()`, {good['urllib3 Retry']} with urllib3's `Retry`, {good['stamina']} with "
         f"stamina and {good['tenacity']} with tenacity."
     )
-
-
-def _overhead() -> str:
-    kept = _ratios(
-        "ours", "ours, listener", "ours, operation_timeout", "urllib3", "backoff", "botocore", "tenacity", "stamina"
-    )
-    new = _ratios("ours, new", "ours, operation_timeout, new", "urllib3, new")
-    return f"kept connection: {kept}; new connection: {new}"
-
-
-def _loading() -> str:
-    return ", ".join(f"{name} {took:.0f}" for name, took in result("overhead")["loading"].items())
 
 
 def _faults() -> str:
@@ -165,8 +183,6 @@ def _seeded() -> str:
 
 
 ROWS: tuple[tuple[str, Callable[[], str], str], ...] = (
-    ("CPU time of a request, over that of a plain `HTTPAdapter`", _overhead, "overhead"),
-    ("loading, ms of CPU time after requests", _loading, "overhead"),
     ("twenty faults: ended as well as can be, did harm", _faults, "fault_table"),
     ("a restart of 3 s: success, %", _restart, "outage_loopback"),
     ("silence for 10 s: requests per operation, success in the 30 s after it, %", _picture, "outage_picture"),
@@ -256,6 +272,7 @@ def _waiting(name: str, every: int) -> Callable[[], str]:
 BLOCKS: dict[str, Callable[[], str]] = {
     "web-service": web_service,
     "overhead-sentence": overhead_sentence,
+    "overhead": overhead_table,
     "outage-caption": outage_caption,
     "outage-success": outage_success,
     "results": results_table,

@@ -81,6 +81,10 @@ def _whole_number(digits: str) -> float:
     return int(digits) if len(digits) <= LONGEST_INTEGER else float(digits)
 
 
+DECODER = json.JSONDecoder(parse_int=_whole_number)
+"""Made once, because ``json.loads`` makes one for each body."""
+
+
 class ErrorInBodyClassifier:
     """Finds errors in the JSON bodies of responses, those below 400 included.
 
@@ -124,7 +128,7 @@ class ErrorInBodyClassifier:
         if len(body) >= BODY_PREFIX or not any(word in body for word in self.words):
             return NO_ACTION
         try:
-            document = json.loads(body, parse_int=_whole_number)
+            document = DECODER.decode(body.decode(json.detect_encoding(body), "surrogatepass"))
         except (ValueError, RecursionError):
             return NO_ACTION
         try:

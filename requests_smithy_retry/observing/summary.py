@@ -170,5 +170,5 @@ def _summed(counters: Iterable[Counters]) -> RetrySummary:
 
 def add_up(parts: Iterable[RetrySummary]) -> RetrySummary:
     """Add summaries up, without their hosts."""
-    all_of = tuple(parts)
-    return RetrySummary(*(sum(getattr(part, name) for part in all_of) for name in COUNTS))
+    sums: list[Any] = [sum(column) for column in zip(*(part[: len(COUNTS)] for part in parts), strict=True)]
+    return RetrySummary(*sums)

@@ -23,6 +23,8 @@ MAX_IDLE = 55.0
 """The seconds for which a connection may lie idle, by default: common load balancers drop one after a minute."""
 PIECE = 16_384
 """The size of a TLS record, to each of which urllib3's ``sendall`` over pyOpenSSL applies its timeout."""
+LARGE_PIECE = 1_048_576
+"""What the standard library's own sockets are given at once: their timeout bounds all of a ``sendall``."""
 
 
 class Opener:
@@ -154,9 +156,10 @@ class Connect:
             if len(data) <= PIECE:  # sent as it is, for stand-in sockets that inspect it
                 self._plain_send(connection, data)
                 return
-            for start in range(0, len(data), PIECE):
+            size = LARGE_PIECE if type(sock).__module__ in ("socket", "ssl") else PIECE
+            for start in range(0, len(data), size):
                 sock.settimeout(this_thread.seconds(usual))
-                self._plain_send(connection, memoryview(data)[start : start + PIECE])
+                self._plain_send(connection, memoryview(data)[start : start + size])
         finally:
             del data  # as above
             if connection.sock is not None:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import contextlib
 import copy
 import io
+import socket
+import ssl
+import threading
+import time
 from typing import Any
 
 import pytest
@@ -14,9 +18,10 @@ from requests_smithy_retry import RetryAdapter, RetryListener, StopReason, retry
 from requests_smithy_retry.clock import Deadline
 from requests_smithy_retry.features.addresses import AddressMemory
 from requests_smithy_retry.testing import FakeClock, FaultServer, ResetAfterRequest, refusing_port
-from requests_smithy_retry.wire.connect import PIECE, Connect
+from requests_smithy_retry.wire.connect import LARGE_PIECE, PIECE, Connect
 from requests_smithy_retry.wire.state import this_thread
 from requests_smithy_retry.wire.upload import BodyChanged, FileReader, Parts, Reader, declared_length, size_in_memory
+from tests.faults.oracle import tls_contexts
 
 from .support import session
 
@@ -82,6 +87,40 @@ def test_each_piece_gets_what_is_left(connection: Connection, data: Any, within:
     send(connection, data, within)
     assert (sent, len(sent) == 1) == (connection.sent, connection.last is data)
     assert connection.sock is None or connection.sock.gettimeout() == 30
+
+
+def test_a_socket_of_the_standard_library_gets_large_pieces() -> None:
+    """Its ``sendall`` ends by its timeout as a whole."""
+    connection: Any = Connection(seconds=2)
+    connection.sock, other = socket.socketpair()
+    with connection.sock, other:
+        connection.sock.settimeout(30)
+        send(connection, bytes(LARGE_PIECE + 1), 10)
+    assert [(LARGE_PIECE, 10), (1, 8)] == connection.sent
+
+
+@pytest.mark.real_time
+@pytest.mark.parametrize("is_tls", [False, True])
+def test_a_large_piece_ends_by_the_deadline_however_slowly_it_is_read(is_tls: bool) -> None:
+    """A peer that takes a little of it every 50 ms does not make the time longer."""
+    server, client = tls_contexts()
+    near, far = socket.socketpair()
+
+    def read(sock: socket.socket) -> None:
+        with contextlib.suppress(OSError), server.wrap_socket(sock, server_side=True) if is_tls else sock as reader:
+            while reader.recv(16_384):
+                time.sleep(0.05)
+
+    reading = threading.Thread(target=read, args=(far,))
+    reading.start()
+    with client.wrap_socket(near, server_hostname="127.0.0.1") if is_tls else near as sock:
+        assert type(sock) in {socket.socket, ssl.SSLSocket}
+        sock.settimeout(0.3)
+        began = time.monotonic()
+        with pytest.raises(TimeoutError):
+            sock.sendall(bytes(2 * LARGE_PIECE))
+        assert time.monotonic() - began < 0.6
+    reading.join()
 
 
 def test_no_piece_is_begun_after_the_deadline() -> None:
