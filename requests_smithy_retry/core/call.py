@@ -231,7 +231,7 @@ class Call:
             allowed=self.allowed,
             address=getattr(peer, "address", None),
             received=self.brought if held.response is None else received_by(held.response),
-            final=None if error is None else self._final(error),
+            final=self._final(error),
             has_progressed=bool(self.brought) and held.response is None,
             head=held.head,
             look=held.look if self.stream and self.rest is None else None,
@@ -241,8 +241,10 @@ class Call:
         self.last = outcome
         return outcome
 
-    def _final(self, error: Exception) -> tuple[StopReason, str] | None:
+    def _final(self, error: Exception | None) -> tuple[StopReason, str] | None:
         """Return the reason for which nothing is to be decided about an error; None: there is no such reason."""
+        if error is None:
+            return None
         if is_interruption(error):
             return StopReason.NOT_RETRYABLE, "the handler of a signal raised it"
         if is_request_fault(error):
