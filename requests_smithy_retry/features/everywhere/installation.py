@@ -65,7 +65,7 @@ class Installation:
     @property
     def left_alone(self) -> tuple[str, ...]:
         """A sentence for each class of adapter that was left alone; the log says each once, at ``INFO``."""
-        return tuple(self._left_alone)
+        return (*self._left_alone,)  # in one step, without the GIL too, which tuple() is not
 
     def equip(self, session: requests.Session) -> None:
         """Put our adapter around the plain one of a new session, and from now on around those mounted on it."""
@@ -151,17 +151,15 @@ class Installation:
     def look_at(self, session: requests.Session) -> None:
         """Notice, after an adapter was mounted, that it replaced the session's own, and that none retries."""
         own = vars(session)[MARK]
-        if own and not any(each is own[0] for each in session.adapters.values()):
-            gone = own.pop()
-            gone.tell = None
-            with _lock:
+        with _lock:
+            if own and not any(each is own[0] for each in session.adapters.values()):
+                gone = own.pop()
+                gone.tell = None
                 self._reached.add(gone.kind, -1)
-        if self._told is None or self.is_dry or FAMILY.is_child:
-            return
-        if self._left_alone and not self._reached.count(None):
-            first = next(iter(self._left_alone))
-            self._told.at_once(f"nothing in this program has retries so far; left alone: {first}")
+            told, is_reached = self._told, self._reached.count(None)
+        if told is not None and self._left_alone and not (is_reached or told.is_dry or FAMILY.is_child):
             self._told = None
+            told.at_once(f"nothing in this program has retries so far; left alone: {next(iter(self._left_alone))}")
 
     def report(self, *, each: bool = False, others: Iterable[Account] = ()) -> list[str]:
         """Return a line that counts the adapters with retries, and one about what their retries did.
@@ -179,7 +177,8 @@ class Installation:
         from ...observing.summary import summary_of
         from .counts import Account, did_of
 
-        alive = list(self._alive.values())
+        # A list of references is made in one step: other threads may mount adapters meanwhile.
+        alive = [adapter for each in self._alive.valuerefs() if (adapter := each()) is not None]
         for adapter in alive:
             if hasattr(adapter, "theirs"):
                 adapter.look()  # so that the last word on it is told

@@ -13,11 +13,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+import requests
+from requests.adapters import HTTPAdapter
 
-from requests_smithy_retry import StandardRetryStrategy, TokenError
+from requests_smithy_retry import RetryAdapter, StandardRetryStrategy, TokenError, uninstall
 from requests_smithy_retry.checks import is_first
 from requests_smithy_retry.core.quota import NO_QUOTA
 from requests_smithy_retry.core.scope import Scopes, queue_before
+from requests_smithy_retry.features.everywhere.installation import Told, current, install_later
 from requests_smithy_retry.features.rate_limits import Users
 from requests_smithy_retry.features.rate_limits.announced import Announced
 from requests_smithy_retry.features.rate_limits.limits import Limits
@@ -120,3 +123,26 @@ def test_of_many_threads_one_is_first() -> None:
     said: dict[str, object] = {}
     seen = together(lambda: [is_first(said, str(key)) for key in range(100)])
     assert [1] * 100 == [sum(each) for each in zip(*seen, strict=True)]
+
+
+def test_adapters_are_mounted_while_all_are_counted() -> None:
+    """Threads of a program under ``run`` do both at any moment, with adapters that are left alone and others."""
+    install_later(Told(print, print))
+    try:
+        requests.Session()
+
+        def mount() -> None:
+            installation: Any = current()
+            for number in range(20):
+                name = f"Own{threading.get_ident()}x{number}"
+                session = requests.Session()
+                session.mount("https://own", type(name, (HTTPAdapter,), {"send": lambda *_: None})())
+                session.mount("https://ours", RetryAdapter())
+                assert name in str(installation.left_alone)
+                assert "had retries" in installation.report()[0]
+
+        together(mount)
+        in_all: Any = current()
+        assert in_all.report()[0].startswith(f"{1 + THREADS * 40} of {1 + THREADS * 60} adapters had retries")
+    finally:
+        uninstall()
