@@ -50,6 +50,34 @@ def test_a_foreign_limiter_that_knows_no_deadline_is_cut_off_at_it() -> None:
     assert (history.stop_reason, sum(adapter.clock.sleeps)) == (StopReason.RATE_LIMITED, 4.5)
 
 
+class PermitByAnotherClock(PermitOfNever):
+    """Its waits go by another clock than that of the call."""
+
+    def send_permit(self, **_: Any) -> Any:
+        return RestOfASecond(self.clock)
+
+
+class RestOfASecond:
+    """A rest of a second."""
+
+    def __init__(self, own: Any) -> None:
+        self.own = own
+
+    def rest(self, clock: Any) -> None:
+        """Advance the other clock."""
+        self.own.advance(1)
+
+
+def test_a_foreign_limiter_that_waits_by_another_clock_is_cut_off_at_the_deadline() -> None:
+    """It is asked no more once the deadline has passed."""
+    strategy: Any = PermitByAnotherClock()
+    adapter = scripted(200, strategy=strategy, operation_timeout=5)
+    strategy.clock = adapter.clock
+    with pytest.raises(requests.ConnectTimeout) as caught:
+        send(adapter)
+    assert retry_history(caught.value).stop_reason is StopReason.RATE_LIMITED
+
+
 class Undelayed(SimpleRetryStrategy):
     """A built-in strategy whose retries name no delay."""
 
