@@ -179,7 +179,7 @@ SERVED: dict[str, tuple[list[Any], dict[str, Any]]] = {
     "rows that fail": ([], {"data": lambda: iter(rows(BODY, BODY, error=OSError))}),
     "a file that fails": ([], {"data": Broken}),
     "an upload that nobody reads": ([StopReading()], {"data": lambda: BODY * 1_000_000, "timeout": 0.2}),
-    "an upload that is reset": ([StopReading(0)], {"data": lambda: BODY * 1_000_000}),
+    "an upload that is reset": ([StopReading(0)], {"data": lambda: BODY * 1_000_000, "max_attempts": 1}),
     "a listener that fails": ([], {"listeners": [Faulty()]}),
     "a body that cannot be sent again": ([], {"data": lambda: iter([BODY]), "raise_on_status": True}),
     "a deadline header": ([], {"deadline_header": "X-Deadline", "operation_timeout": 0.001}),
