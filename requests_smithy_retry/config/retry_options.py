@@ -75,7 +75,7 @@ class OperationOptions:
     @property
     def sees_successes(self) -> bool:
         """True if one of its classifiers is asked about responses below 400."""
-        return bool(self.classifiers) and any(map(sees_successes, self.classifiers))
+        return any(map(sees_successes, self.classifiers))
 
 
 class _Entry:

@@ -33,7 +33,8 @@ class AttemptFailed(Exception):
 
     :param outcome: what came of the attempt.
     :param clock: the clock of the call. Who waits by it holds no connection meanwhile; the wait ends with the call's
-        ``cancel``, ``max_wait`` and deadline, and is a part of its history.
+        ``cancel`` and ``max_wait``, and is a part of its history. A ``sleep`` past the deadline raises ``RetryError``
+        at once.
     :param deadline: the moment on that clock by which each wait must end; None for no limit.
     :param options: those of the ``retry_options`` blocks around the call.
     :param call: of an adapter; None where a program drives the strategy by hand.

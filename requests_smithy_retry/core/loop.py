@@ -11,7 +11,6 @@ from math import inf
 
 from requests import PreparedRequest, Response
 
-from ..classifiers.actions import RetryForbidden
 from ..classifiers.fold import Classification, classification_of
 from ..classifiers.outcome import Outcome
 from ..config.retry_options import current_options
@@ -130,30 +129,19 @@ def ask_strategy(call: Call, failed: AttemptFailed, first_refusal: RetryError | 
     except RetryError as refusal:
         is_bare = refusal.stop_reason is StopReason.STRATEGY_REFUSED
         if is_bare and asks_for_nothing(failed.verdict):
-            raise not_retryable(failed) from None
+            raise RetryError(stop_reason=StopReason.NOT_RETRYABLE, classification=failed.verdict) from None
         raise
     except AttemptFailed as raised:
         if raised is not failed:
             raise
         failed.__traceback__ = None  # its frames refer to it
-        # The Smithy guide's strategies raise what they were shown: that is a refusal.
-        raise refusal_by(failed) from None
+        # The Smithy guide's strategies raise what they were shown: that is a refusal, for the classifiers' reason if
+        # they refuse.
+        failed.indicated(call.policy)
+        raise RetryError() from None
     call.is_unsent = True
     failed.check_resend()
     failed.check_limits(delay_of(call.token, call.strategy), source_of(call.token))
-
-
-def not_retryable(failed: AttemptFailed) -> RetryError:
-    """Return the refusal of an attempt for which nobody asks for a retry."""
-    return RetryError(stop_reason=StopReason.NOT_RETRYABLE, classification=failed.verdict)
-
-
-def refusal_by(failed: AttemptFailed) -> RetryError:
-    """Return the refusal of a strategy that raises what it was shown, for the classifiers' reason if they refuse."""
-    action = failed.verdict.action
-    if isinstance(action, RetryForbidden):
-        return RetryError(action.why or "", stop_reason=action.stop_reason, classification=failed.verdict)
-    return not_retryable(failed) if asks_for_nothing(failed.verdict) else RetryError()
 
 
 def source_of(token: object) -> str:
@@ -254,8 +242,8 @@ def end_attempt(call: Call, refusal: RetryError, verdict: Classification | None)
     if refusal.unmade is not None:
         call.clock.check(refusal.unmade.seconds, refusal.unmade.source)
     call.note(None, verdict)
-    left = inf if call.deadline is None else call.deadline - call.clock.now() - 2 * LEAST_TIME
     if refusal.delay:
+        left = inf if call.deadline is None else call.deadline - call.clock.now() - 2 * LEAST_TIME
         call.clock.what = "the long poll"
         call.clock.sleep(min(refusal.delay, left))
 

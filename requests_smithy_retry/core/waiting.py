@@ -40,8 +40,7 @@ class RetryLater(WaitEnded, requests.exceptions.RetryError):
     exception. :func:`retry_history` has the attempts.
 
     :param seconds: the rest of the wait, after which a new call is worthwhile. If the end of the wait is not known, as
-        with
-        a service that is down, the seconds after which the call would have asked again.
+        with a service that is down, the seconds after which the call would have asked again.
     """
 
     stop_reason = StopReason.WAIT_TOO_LONG

@@ -204,9 +204,8 @@ class RetryAdapterAround(RetryAdapter, Theirs):
         if self.retry_config.enabled:
             super()._use_our_pools(manager)
 
-    def get_connection_with_tls_context(self, *args: Any, **kwargs: Any) -> Any:
-        return Theirs.get_connection_with_tls_context(self, *args, **kwargs)
-
+    # Above our own shortcuts, which are not for their adapter.
+    get_connection_with_tls_context: Any = Theirs.get_connection_with_tls_context
     request_url: Any = Theirs.request_url
 
     def _use_our_connections(self) -> None:
