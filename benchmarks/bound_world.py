@@ -296,7 +296,7 @@ def state_of(quota: Any, now: float) -> Hashable:
     line = getattr(quota, "_queue", None)
     if line is None:
         return bucket_state(quota.bucket)
-    times = (line.down_since, line.failing_since, line.answered_at, line._last, line._touched)
+    times = (line.down_since, line.answered_at, line._last, line._touched)
     waiters = [
         (progress_state(each.progress, quota, now), each.earliest - now, each.released is None) for each in line.waiters
     ]

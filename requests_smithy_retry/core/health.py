@@ -2,55 +2,112 @@
 
 from __future__ import annotations
 
+import threading
+from typing import NamedTuple
+
 from ..classifiers.actions import ErrorKind, RetryIndicated, RetryReason
 from ..classifiers.fold import Classification
 from ..classifiers.outcome import Outcome
+from ..forksafe import renew_lock_after_fork
 from .rules import asks_again
 
 KNOWN_FOR = 300.0
 """Seconds without an attempt after which the health of a service is unknown."""
 
 
+class Failing(NamedTuple):
+    """What failed since a service last answered well.
+
+    :param since: the first failure; or, if nothing failed, the first operation that gave up.
+    :param until: the last one.
+    :param shows: an attempt failed; else operations gave up before they sent anything.
+    :param gave_up: the number of operations that gave up.
+    """
+
+    since: float
+    until: float
+    shows: bool = False
+    gave_up: int = 0
+
+
 class Health:
-    """The last thing seen of one service: one value, replaced whole, so threads need no lock."""
+    """The last thing seen of one service. Threads share it: what they see is one value, which is replaced whole."""
 
     def __init__(self) -> None:
-        self._failing: tuple[float, float] | None = None
-        """The first failure after the last success, and the last one; None: the last thing seen was a success."""
+        self._failing: Failing | None = None
+        """None: the last thing seen was a success."""
+        self.latency: float | None = None
+        """Seconds that the last success took; None: none was seen."""
+        self.renew_lock()
+        renew_lock_after_fork(self)
 
-    def saw(self, now: float, *, fails: bool | None) -> None:
-        """Record the end of an attempt; None: it says nothing about the service."""
-        if fails:
-            known = None if self.down_for(now) is None else self._failing
-            self._failing = (now if known is None else known[0]), now
-        elif fails is False and self._failing is not None:
-            self._failing = None
+    def renew_lock(self) -> None:
+        """Replace the lock, after a fork."""
+        self._lock = threading.Lock()
+
+    def failed(self, now: float) -> None:
+        """Record an attempt that shows that the service fails."""
+        with self._lock:
+            known = self._known(now)
+            shown = known is not None and known.shows
+            since = known.since if known is not None and shown else now
+            self._failing = Failing(since, now, True, 0 if known is None else known.gave_up)
+
+    def answered(self, now: float) -> Failing | None:
+        """Record an answer that shows that the service works, and return what failed before; None: nothing did."""
+        if self._failing is None:
+            return None
+        with self._lock:
+            past, self._failing = self._known(now), None
+            return past
+
+    def gave_up(self, now: float) -> int:
+        """Count an operation that gave up, and return its number since the service last answered well."""
+        with self._lock:
+            known = self._known(now) or Failing(now, now)
+            self._failing = known._replace(until=now, gave_up=known.gave_up + 1)
+            return known.gave_up + 1
 
     def down_for(self, now: float) -> float | None:
         """Return the seconds since the first failure after the last success.
 
         None: the last thing seen was a success, or nothing was seen for :data:`KNOWN_FOR`.
         """
+        known = self._known(now)
+        return now - known.since if known is not None and known.shows else None
+
+    def _known(self, now: float) -> Failing | None:
         failing = self._failing
-        return None if failing is None or now - failing[1] > KNOWN_FOR else now - failing[0]
+        return None if failing is None or now - failing.until > KNOWN_FOR else failing
 
     def forget(self) -> None:
         """Start over."""
-        self._failing = None
+        self._failing = self.latency = None
 
 
-def shows_failure(outcome: Outcome, verdict: Classification | None, *, is_translated: bool) -> bool | None:
+def shows_failure(
+    outcome: Outcome,
+    verdict: Classification | None,
+    *,
+    is_translated: bool,
+    is_cut_short: bool = False,
+    usual: float | None = None,
+) -> bool | None:
     """Return True if an attempt shows that its service fails, False if it shows that it works; None: neither.
 
     A classifier's verdict counts even if the resend rule forbids the retry.
 
     :param verdict: None: no classifier was asked.
     :param is_translated: the options come from a urllib3 ``Retry``.
+    :param is_cut_short: the caller's own deadline bounded the attempt.
+    :param usual: seconds in which the service last answered well; None: that is not known.
     """
     if outcome.has_progressed:
         return False
     reason = _indicated(verdict)
     if reason is not None:
+        if is_cut_short and reason.timeout and (usual is None or outcome.ended - outcome.started < usual):
+            return None  # no answer could come so soon
         polls = asks_again(outcome, reason, is_translated=is_translated)
         return not polls and (reason.kind is not ErrorKind.CLIENT or outcome.error is not None)
     if outcome.status is None:

@@ -16,7 +16,7 @@ from ..classifiers.outcome import Outcome
 from ..config.retry_options import current_options
 from ..errors import RetryError, StopReason
 from ..observing.history import PIECES, AttemptRecord, Before, RetryHistory, ScheduledRetry, attach, with_pieces
-from ..observing.log import log_attempt, logger
+from ..observing.log import log_attempt, log_back, logger
 from ..wire.broken import sets_cookies, with_broken_body
 from ..wire.state import this_thread
 from .attempt import AttemptFailed, asks_for_nothing
@@ -168,13 +168,10 @@ def succeed(call: Call, verdict: Classification | None = None) -> Response:
 
     :param verdict: on the success, where a classifier wants to see them.
     """
-    response, token = call.response, call.token
+    response = call.response
     assert response is not None
     response.request = call.request  # not the copy that was sent
-    if isinstance(token, StandardRetryToken):
-        token.note_sent(call.started, call.allowed)
-    if token is not None:
-        call.strategy.record_success(token=token)
+    record_success(call)
     if call.number > 1 or verdict is not None or call.before is not AT_ONCE or PIECES in vars(response):
         return succeed_late(call, verdict)
     if call.limits is not None and call.stream:
@@ -188,6 +185,19 @@ def succeed(call: Call, verdict: Classification | None = None) -> Response:
         duration = call.adapter.clock.now() - call.started
         log_attempt(call.request, AttemptRecord(1, 0.0, duration, response.status_code))
     return response
+
+
+def record_success(call: Call) -> None:
+    """Have the strategy record a success, and note the health of its service where the strategy does not."""
+    token = call.token
+    if isinstance(token, StandardRetryToken):
+        token.note_sent(call.started, call.allowed)
+    else:
+        assert call.scope is not None
+        now = call.adapter.clock.now()
+        log_back(call.scope_name, call.scope.health.answered(now), now)
+    if token is not None:
+        call.strategy.record_success(token=token)
 
 
 def succeed_late(call: Call, verdict: Classification | None) -> Response:
@@ -329,7 +339,7 @@ def end_history(
     error = None if call.held is None else call.held.error
     if call.rest is not None:
         reason, why = call.rest.ending(reason, why)
-    history = call.history.history(reason, why, call.most_attempts, call.scope.quota.gave_up, error, seconds)
+    history = call.history.history(reason, why, call.most_attempts, call.scope.health, error, seconds)
     if call.rest is None:
         pieces = () if call.response is None else vars(call.response).get(PIECES, ())
         call.adapter.counters.ended(call.scope_name, with_pieces(history, pieces))

@@ -8,7 +8,7 @@ from ..errors import StopReason
 
 if TYPE_CHECKING:
     from .attempt import AttemptFailed
-    from .wait_queue import Bounds, Failure, PastOutage, Progress
+    from .wait_queue import Bounds, Failure, Progress
 
 
 class Refused(NamedTuple):
@@ -90,14 +90,12 @@ class Quota:
     def began(self, now: float) -> None:
         """Record that a first attempt is sent."""
 
-    def first_try(self, now: float, latency: float, timeout: float | None) -> PastOutage | None:
+    def first_try(self, now: float, latency: float, timeout: float | None) -> None:
         """Record a first-try success.
 
         :param latency: seconds that the attempt took.
         :param timeout: seconds that it was allowed; None: as long as it took.
-        :returns: the outage that it ended, if somebody gave up in one.
         """
-        return None
 
     def acquire(self, progress: Progress, bounds: Bounds, failure: Failure, failed: AttemptFailed) -> Grant | Refused:
         """Decide about an operation whose attempt failed. It may block, by the clock of the failed attempt."""
@@ -105,9 +103,8 @@ class Quota:
 
     def succeeded(
         self, progress: Progress, bounds: Bounds, now: float, latency: float = 0.0, timeout: float | None = None
-    ) -> PastOutage | None:
+    ) -> None:
         """Record that an operation succeeded after it had failed, as :meth:`first_try` does of others."""
-        return None
 
     def polled(self, progress: Progress) -> Progress:
         """Record an attempt whose answer is not yet the one that is polled for."""
@@ -115,14 +112,6 @@ class Quota:
 
     def unsent(self, progress: Progress) -> None:
         """Give back the price of a retry that was not made."""
-
-    def gave_up(self, began: float, *, is_outage: bool) -> int:
-        """Count an operation that gave up, and return its number in the outage that is known; 0: none is.
-
-        :param began: when its first attempt began.
-        :param is_outage: it waited for the service in vain, so an outage is known from now on.
-        """
-        return 0
 
     @property
     def is_waited_on(self) -> bool:

@@ -16,7 +16,7 @@ from ..checks import check_amount
 from ..clock import Wait
 from ..forksafe import renew_lock_after_fork
 from .quota import Grant, Payment, Quota, Refused, TokenBucketSnapshot
-from .wait_queue import ATTEMPTS, UNLIMITED, Bounds, Failure, PastOutage, Progress, Waiter, WaitQueue
+from .wait_queue import ATTEMPTS, UNLIMITED, Bounds, Failure, Progress, Waiter, WaitQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -198,14 +198,11 @@ class RetryBudget(Quota):
             with self.lock:
                 self._queue.sent(now)
 
-    def first_try(self, now: float, latency: float, timeout: float | None) -> PastOutage | None:
+    def first_try(self, now: float, latency: float, timeout: float | None) -> None:
         with self.lock:
             self._first_tries += 1
-            if self._queue.first_try(now, latency):
-                return None
-            self._queue.succeeded(Progress(now - latency), FIRST_TRY, now, latency, timeout)
-            back, self._queue.outage = self._queue.outage, None
-            return back
+            if not self._queue.first_try(now, latency):
+                self._queue.succeeded(Progress(now - latency), FIRST_TRY, now, latency, timeout)
 
     def acquire(self, progress: Progress, bounds: Bounds, failure: Failure, failed: AttemptFailed) -> Grant | Refused:
         now = failed.outcome.ended
@@ -238,21 +235,15 @@ class RetryBudget(Quota):
 
     def succeeded(
         self, progress: Progress, bounds: Bounds, now: float, latency: float = 0.0, timeout: float | None = None
-    ) -> PastOutage | None:
+    ) -> None:
         with self.lock:
             is_alone = self._queue.succeeded(progress, bounds, now, latency, timeout)
-            back, self._queue.outage = self._queue.outage, None
         if progress.spent and is_alone:
             self.bucket.succeeded(progress.spent)
-        return back
 
     def unsent(self, progress: Progress) -> None:
         if progress.acquired:
             self.bucket.release(progress.acquired)
-
-    def gave_up(self, began: float, *, is_outage: bool) -> int:
-        with self.lock:
-            return self._queue.gave_up(began, is_outage=is_outage)
 
     @property
     def is_waited_on(self) -> bool:

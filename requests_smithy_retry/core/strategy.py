@@ -335,8 +335,7 @@ class StandardRetryStrategy:
         try:
             reason = self.indicated(failed, token.scope)
         finally:
-            fails = shows_failure(failed.outcome, failed.known_verdict, is_translated=self.policy.counts is not None)
-            token.scope.health.saw(failed.outcome.ended, fails=fails)
+            self._note_health(token.scope, failed)
         bounds = self.policy.bounds(failed.options, failed.deadline)
         try:
             progress, costs, named = self._counted(token, failed, reason, bounds)
@@ -356,6 +355,21 @@ class StandardRetryStrategy:
             raise
         source = "patience" if go.delay > delay.seconds else delay.source
         return self._token(token, go.progress, go.delay, source, failed.verdict, payment=go.payment, line_why=go.why)
+
+    def _note_health(self, scope: Scope, failed: AttemptFailed) -> None:
+        """Record what an attempt shows of its service."""
+        outcome, health = failed.outcome, scope.health
+        fails = shows_failure(
+            outcome,
+            failed.known_verdict,
+            is_translated=self.policy.counts is not None,
+            is_cut_short=failed.options.deadline is not None,
+            usual=health.latency,
+        )
+        if fails:
+            health.failed(outcome.ended)
+        elif fails is False:
+            log_back(scope.name, health.answered(outcome.ended), outcome.ended)
 
     def indicated(self, failed: AttemptFailed, scope: Scope) -> RetryReason:
         """Ask the classifiers, and return the reason for which a retry is indicated.
@@ -468,17 +482,16 @@ class StandardRetryStrategy:
         :raises TokenError: for a token that was used before or is another strategy's.
         """
         own, now = redeemed(token, self), self.clock.now()
-        own.scope.health.saw(now, fails=False)
         sent, allowed = own.sent or (now, None)
-        quota, progress = own.scope.quota, own.progress
+        scope, progress = own.scope, own.progress
+        scope.health.latency = now - sent
+        log_back(scope.name, scope.health.answered(now), now)
         if progress.retries or progress.free:
             bounds = self.policy.bounds(current_options.get(), None)
-            back = quota.succeeded(progress, bounds, now, now - sent, allowed)
+            scope.quota.succeeded(progress, bounds, now, now - sent, allowed)
         else:
-            back = quota.first_try(now, now - sent, allowed)
-        if back is not None:
-            log_back(own.token_scope, *back)
-        self.note_success(own.scope)
+            scope.quota.first_try(now, now - sent, allowed)
+        self.note_success(scope)
 
     def note_success(self, scope: Scope) -> None:
         """Record a success besides."""

@@ -153,13 +153,6 @@ class Progress(NamedTuple):
     failures: tuple[Any, ...] = ()
 
 
-class PastOutage(NamedTuple):
-    """An outage that is over: its seconds, and the number of operations that gave up in it."""
-
-    seconds: float
-    gave_up: int
-
-
 class Waiter:
     """One operation in the queue.
 
@@ -203,8 +196,7 @@ class WaitQueue:
 
     __slots__ = (
         *("_born", "_credit", "_firsts", "_last", "_touched"),
-        *("answered_at", "down_since", "failing_since", "given_up", "max_waiters", "outage", "successes"),
-        *("waiters", "well_at"),
+        *("answered_at", "down_since", "max_waiters", "successes", "waiters", "well_at"),
     )
 
     def __init__(self, now: float, *, max_waiters: int) -> None:
@@ -217,12 +209,6 @@ class WaitQueue:
         """The moment of the latest success."""
         self.down_since: float | None = None
         """The moment from which patience counts: the first failure after a success, or after a pause."""
-        self.failing_since: float | None = None
-        """The first failure after the last success."""
-        self.given_up: int = 0
-        """The number of operations that gave up in the known outage."""
-        self.outage: PastOutage | None = None
-        """A past outage in which operations gave up, until it is logged."""
         self._firsts: int = 0
         self._credit = 0.0
         self._last: float = now
@@ -272,7 +258,6 @@ class WaitQueue:
         self._last, self._touched = max(self._last, progress.began) if is_first else self._last, now
         if not failure.is_of_request(progress.began, self.answered_at):
             self.down_since = now if self.down_since is None or is_paused else self.down_since
-            self.failing_since = self.down_since if self.failing_since is None else self.failing_since
         if failure.throttled:
             self._credit = max(-MOST_CREDIT, self._credit - MOST_CREDIT)
         counted, retries = progress.counted + self._counts(progress, bounds, failure, now), bounds.retries
@@ -383,9 +368,7 @@ class WaitQueue:
         self.well_at = max(self.well_at, now - latency)
         self._firsts += progress.failed_at is None
         self._touched = self.answered_at = now
-        if self.failing_since is not None and self.given_up:
-            self.outage, self.given_up = PastOutage(now - self.failing_since, self.given_up), 0
-        self.down_since = self.failing_since = None
+        self.down_since = None
         if not self.waiters:
             return True
         worth = 1.0 if not timeout else (1 - min(1.0, max(0.0, latency / timeout))) ** 5
@@ -393,15 +376,6 @@ class WaitQueue:
         self._release_waiters(now, 2 * latency)
         self._wake_next()
         return False
-
-    def gave_up(self, began: float, *, is_outage: bool) -> int:
-        """Count an operation that gave up, and return its number in the known outage; 0: none is known.
-
-        An outage is known once an operation waits in vain, or ends without any answer since it began.
-        """
-        if self.down_since is not None and (is_outage or self.given_up or self.answered_at < began):
-            self.given_up += 1
-        return self.given_up
 
     def _release_waiters(self, now: float, needs: float = 0.0) -> None:
         """Let waiters go from the front while there is credit; those with too little time left are skipped."""
@@ -473,5 +447,4 @@ class WaitQueue:
     def _begin_anew(self, now: float) -> None:
         self._born = self._touched = now
         self._firsts = 0
-        self.down_since = self.failing_since = None
-        self.given_up = 0
+        self.down_since = None

@@ -1,6 +1,7 @@
 """The log (contract 12): DEBUG per attempt, INFO per retry, wait and adapter left alone, WARNING on giving up.
 
-Of the operations that give up in one outage, only the first is logged at WARNING, and so is the end of the outage.
+Of the operations that give up until their service answers well again, only the first is logged at WARNING, and so is
+that answer.
 
 Records go to ``requests_smithy_retry``. They name method, origin and path, never userinfo, a query, a header's value or
 a body. Each has its values in ``extra`` as well, under names that begin with ``retry_``.
@@ -18,11 +19,13 @@ from .history import AttemptRecord, RetryHistory, ScheduledRetry, wait_text
 if TYPE_CHECKING:
     from requests import PreparedRequest
 
+    from ..core.health import Failing
+
 logger: logging.Logger = logging.getLogger("requests_smithy_retry")
 logger.addHandler(logging.NullHandler())  # a program without logging gets nothing on its stderr
 
-DOWN = "%s is down: %s %s: %s. Until it is back, operations that give up are logged at INFO"
-"""The record of an outage: its service, and the first operation that gave up."""
+FIRST = "%s %s: %s. Until %s answers well again, operations that give up are logged at INFO"
+"""The record of the first operation that gave up, and its service."""
 
 
 def log_attempt(request: PreparedRequest, record: AttemptRecord) -> None:
@@ -31,13 +34,16 @@ def log_attempt(request: PreparedRequest, record: AttemptRecord) -> None:
     logger.debug("attempt %d of %s %s ended with %s after %.3f s", *said, extra=_extra(request, record))
 
 
-def log_back(scope: str | None, seconds: float, operations: int) -> None:
-    """Log that a service is back, at WARNING if its outage hid the end of an operation from that level."""
+def log_back(scope: str | None, past: Failing | None, now: float) -> None:
+    """Log that a service answers well again if operations gave up before; at WARNING if the end of one was at INFO."""
+    if past is None or not past.gave_up:
+        return
     service = "the service" if scope is None else display_scope(scope)
-    level = logging.WARNING if operations > 1 else logging.INFO
-    extra = {"retry_scope": service, "retry_down_for": seconds, "retry_gave_up": operations}
-    count = f"{operations} operations" if operations > 1 else "1 operation"
-    logger.log(level, "%s is back after %.1f s, in which %s gave up", service, seconds, count, extra=extra)
+    level = logging.WARNING if past.gave_up > 1 else logging.INFO
+    extra = {"retry_scope": service, "retry_down_for": now - past.since, "retry_gave_up": past.gave_up}
+    count = f"{past.gave_up} operations" if past.gave_up > 1 else "1 operation"
+    message = "%s answers well again after %.1f s, in which %s gave up"
+    logger.log(level, message, service, now - past.since, count, extra=extra)
 
 
 def log_short_idle(service: str, seconds: float) -> None:
@@ -94,9 +100,10 @@ def log_part(request: PreparedRequest, part: str) -> None:
 def log_end(request: PreparedRequest, history: RetryHistory, number: int) -> None:
     """Log an operation that gave up, or whose retry of a deletion found nothing to delete.
 
-    It is logged at WARNING; at INFO after the first one in a known outage, and for a wait that was too long.
+    It is logged at WARNING; at INFO after the first one since its service answered well, and for a wait that was too
+    long.
 
-    :param number: the number of the operation among those that gave up in the outage; 0: no outage is known.
+    :param number: the number of the operation among those that gave up since then; 0: it is not counted.
     """
     is_put_back = history.stop_reason is StopReason.WAIT_TOO_LONG  # a task queue puts its task back
     level = logging.INFO if number > 1 or is_put_back else logging.WARNING
@@ -107,7 +114,7 @@ def log_end(request: PreparedRequest, history: RetryHistory, number: int) -> Non
         message = "%s %s: %s"
         if number == 1:
             service = display_scope(history.scope or "")
-            message, said, extra["retry_scope"] = DOWN, (service, *said), service
+            message, said, extra["retry_scope"] = FIRST, (*said, service), service
         logger.log(level, message, *said, extra=extra)
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from logging import DEBUG, INFO
-from math import inf
 from typing import TYPE_CHECKING, cast
 
 from requests import PreparedRequest
@@ -21,10 +19,9 @@ from .history import MAX_KEPT, AttemptRecord, Before, RetryHistory, ScheduledRet
 from .log import log_attempt, log_end, log_retry, log_wait, log_waiting, logger
 
 if TYPE_CHECKING:
+    from ..core.health import Health
     from ..core.quota import Payment
 
-OUTAGES = frozenset({StopReason.PATIENCE, StopReason.LINE_FULL})
-"""The reasons for giving up on a service that is down."""
 GONE = frozenset({404, 410})
 """The statuses of a server that has nothing to delete."""
 
@@ -163,7 +160,7 @@ class Recorder:
         reason: StopReason,
         why: str,
         most: int | None,
-        gave_up: Callable[..., int],
+        health: Health,
         error: Exception | None,
         retry_after: float | None = None,
     ) -> RetryHistory:
@@ -171,7 +168,7 @@ class Recorder:
 
         :param reason: for which it is over; ``why`` is the phrase.
         :param most: the most attempts that it might have made, if that is known.
-        :param gave_up: counts the operations that give up in an outage of their service, and returns their number.
+        :param health: of the service, which counts the operations that give up.
         :param error: of the last attempt; its text is left out.
         :param retry_after: seconds after which a new call is worthwhile, if that is known.
         """
@@ -183,9 +180,8 @@ class Recorder:
         why = why if is_ours else without_text_of(error, why)
         history = RetryHistory(self.scope, attempts, reason, why, most, deleted_by, waited, retry_after)
         number = 0
-        if history.gave_up:
-            began = attempts[0].started if attempts else inf
-            number = gave_up(began, is_outage=bool(waited) or reason in OUTAGES)
+        if history.gave_up and reason is not StopReason.WAIT_TOO_LONG:  # which is not logged as a warning
+            number = health.gave_up(self.clock.now())
         if history.gave_up or deleted_by is not None:
             log_end(self.request, history, number)
         if self.observed is not None:

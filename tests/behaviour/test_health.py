@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import requests
 
-from requests_smithy_retry import ErrorKind, RetryAction, RetryError, StandardRetryStrategy, classifier
+from requests_smithy_retry import ErrorKind, RetryAction, RetryError, StandardRetryStrategy, classifier, retry_options
 from requests_smithy_retry.testing import FakeClock
 from tests.support import Reply, ended, read_timeout, scripted, send
 
@@ -97,6 +97,41 @@ def test_a_poll_and_a_lock_are_no_failures() -> None:
     adapter = scripted(423, max_attempts=1, classifiers=[locked])
     send(adapter)
     assert down_for(adapter) is None
+
+
+@pytest.mark.parametrize(
+    ("answered_in", "allowed", "is_down"),
+    [
+        (None, 0.05, False),  # nobody knows how long it takes
+        (0.2, 0.05, False),
+        (0.2, 1.0, True),
+    ],
+)
+def test_a_time_out_at_a_callers_own_deadline_is_a_failure_if_the_service_could_have_answered(
+    answered_in: float | None, allowed: float, is_down: bool
+) -> None:
+    """It could if it answered as fast the last time."""
+    clock = FakeClock()
+
+    def takes(seconds: float, answer: Any) -> Any:
+        clock.advance(seconds)
+        return answer
+
+    adapter = scripted(clock=clock)
+    if answered_in is not None:
+        adapter.script.append(lambda request: takes(answered_in, 200))
+        send(adapter)
+    adapter.script.append(lambda request: takes(allowed, read_timeout()))
+    with retry_options(deadline=allowed):
+        ended(adapter)
+    assert is_down == (down_for(adapter) is not None)
+
+
+def test_a_time_out_of_the_configuration_is_a_failure() -> None:
+    """It says how long the program thinks that an answer may take."""
+    adapter = scripted(read_timeout(), operation_timeout=2, max_attempts=1)
+    ended(adapter)
+    assert 0 == down_for(adapter)
 
 
 def test_a_single_failure_is_not_told_for_ever() -> None:

@@ -1,4 +1,4 @@
-"""The log in an outage: one line when a service goes down and one when it is back (contract 12)."""
+"""The log in an outage: one line when the first operation gives up, one when the service is back (contract 12)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,22 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from urllib3.util.retry import Retry
 
-from requests_smithy_retry.testing import FakeClock, scripted
-from tests.support import URL, before_each_sleep, send
+from requests_smithy_retry import RetryError, StandardRetryStrategy, testing
+from requests_smithy_retry.testing import FakeClock
+from requests_smithy_retry.testing import ScriptedReply as Reply
+from tests.kinds import Wrapper
+from tests.support import URL, Guide, ended, read_timeout, scripted, send
 
 LOGGER = "requests_smithy_retry"
 SERVICE = "https://api.example.com"
 DOWN = (
-    f"{SERVICE} is down: GET {SERVICE}:443/things/0: gave up after attempt 6: waited 4.85 s: {SERVICE} has been "
-    "failing for longer than patience allows (5 s); last answer: 503. Until it is back, operations that give up are "
-    "logged at INFO"
+    f"GET {SERVICE}:443/things/0: gave up after attempt 6: waited 4.85 s: {SERVICE} has been failing for longer than "
+    f"patience allows (5 s); last answer: 503. Until {SERVICE} answers well again, operations that give up are logged "
+    "at INFO"
 )
+BACK = f"{SERVICE} answers well again after"
 
 
 def until(seconds: float, **options: Any) -> Any:
@@ -29,7 +34,7 @@ def until(seconds: float, **options: Any) -> Any:
     def answer(request: Any) -> int:
         return 503 if clock.now() < seconds and "/things" in request.url else 200
 
-    return scripted(*[answer] * 400, clock=clock, **options)
+    return testing.scripted(*[answer] * 400, clock=clock, **options)
 
 
 def calls(adapter: Any, number: int) -> None:
@@ -60,7 +65,7 @@ def test_an_outage_is_two_warnings(caplog: pytest.LogCaptureFixture) -> None:
     ]
     adapter.clock.advance(60)
     calls(adapter, 3)
-    assert [DOWN, f"{SERVICE} is back after 65.0 s, in which 5 operations gave up"] == lines(caplog, logging.WARNING)
+    assert [DOWN, f"{BACK} 65.0 s, in which 5 operations gave up"] == lines(caplog, logging.WARNING)
     back = vars(caplog.records[-1])
     assert (SERVICE, 65.0, 5) == (back["retry_scope"], back["retry_down_for"], back["retry_gave_up"])
 
@@ -71,7 +76,7 @@ def test_an_upload_finds_the_service_back_as_well(caplog: pytest.LogCaptureFixtu
     calls(adapter, 2)
     adapter.clock.advance(60)
     send(adapter, "PUT", data=io.BytesIO(b"x"))
-    assert [DOWN, f"{SERVICE} is back after 65.0 s, in which 2 operations gave up"] == lines(caplog, logging.WARNING)
+    assert [DOWN, f"{BACK} 65.0 s, in which 2 operations gave up"] == lines(caplog, logging.WARNING)
 
 
 def test_an_outage_with_pauses_is_one_outage(caplog: pytest.LogCaptureFixture) -> None:
@@ -85,7 +90,7 @@ def test_an_outage_with_pauses_is_one_outage(caplog: pytest.LogCaptureFixture) -
     assert 600.0 == pytest.approx(bucket.down_for)
     calls(adapter, 1)
     told = lines(caplog, logging.WARNING)
-    assert [DOWN, f"{SERVICE} is back after 600.0 s, in which 10 operations gave up"] == told
+    assert [DOWN, f"{BACK} 600.0 s, in which 10 operations gave up"] == told
 
 
 def test_a_single_operation_that_gave_up_is_one_warning(caplog: pytest.LogCaptureFixture) -> None:
@@ -94,7 +99,7 @@ def test_a_single_operation_that_gave_up_is_one_warning(caplog: pytest.LogCaptur
     for number in range(3):
         send(adapter, url=f"{URL}/{number}")
         send(adapter, url=f"{SERVICE}/other")
-    start = f"{SERVICE} is down"
+    start = f"GET {SERVICE}:443/things/"
     assert [start] * 3 == [line[: len(start)] for line in lines(caplog, logging.WARNING)]
     assert 3 == len([line for line in lines(caplog, logging.INFO) if "in which 1 operation gave up" in line])
 
@@ -103,33 +108,108 @@ def test_a_single_operation_that_gave_up_is_one_warning(caplog: pytest.LogCaptur
 def test_an_outage_is_two_warnings_where_nobody_waits_as_well(
     options: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The first operation that nobody was answered since the beginning of tells of it."""
+    """The first operation that gives up tells of it."""
     adapter = until(60, **options)
     calls(adapter, 4)
     adapter.clock.advance(60)
     calls(adapter, 2)
     down, back = lines(caplog, logging.WARNING)
-    assert down.startswith(f"{SERVICE} is down: GET {SERVICE}:443/things/0: gave up after attempt ")
-    assert back.startswith(f"{SERVICE} is back after 6")
+    assert down.startswith(f"GET {SERVICE}:443/things/0: gave up after attempt ")
+    assert back.startswith(f"{BACK} 6")
     assert back.endswith(" s, in which 4 operations gave up")
 
 
-def test_one_that_gave_up_while_others_were_answered_says_nothing_of_an_outage(
-    caplog: pytest.LogCaptureFixture,
+def wrapped(clock: Any) -> Any:
+    return Wrapper(StandardRetryStrategy(patience=0, backoff=0, clock=clock))
+
+
+def plugged_in(clock: Any) -> Any:
+    """A strategy with tokens of its own, by the guide."""
+    return Guide(*[RetryError("no") for _ in range(9)])
+
+
+HINTED = Reply(503, {"Retry-After": "30"})
+LIMITED = Reply(429, {"Retry-After": "30"})
+CASES: dict[str, tuple[str, dict[str, Any], tuple[Any, ...]]] = {
+    "503": ("GET", {"patience": 0}, (503,)),
+    "503 with a hint": ("GET", {"patience": 0}, (HINTED,)),
+    "429, and calls that are not sent": ("GET", {"patience": 0}, (LIMITED,)),
+    "500 after a success": ("GET", {"patience": 0}, (200, 500)),
+    "a cut body": ("GET", {"patience": 0}, (Reply(200, cut=True),)),
+    "a rejected answer": ("GET", {"patience": 0, "validate": lambda response: response.text == "good"}, (200,)),
+    "a time-out": ("GET", {"patience": 0}, (read_timeout(),)),
+    "a POST without a key": ("POST", {"patience": 0}, (503,)),
+    "one attempt": ("GET", {"max_attempts": 1}, (503,)),
+    "a quota of AWS's kind": ("GET", {"quota": 500}, (503,)),
+    "no quota": ("GET", {"quota": None}, (503,)),
+    "a translated Retry": ("GET", {"max_retries": Retry(1, status_forcelist=[503])}, (503,)),
+    "adaptive mode": ("GET", {"mode": "adaptive", "patience": 0}, (503,)),
+    "a wrapper": ("GET", {"strategy": wrapped}, (503,)),
+    "a strategy of the program's own": ("GET", {"strategy": plugged_in}, (503,)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_of_operations_that_give_up_one_after_another_the_first_is_a_warning(
+    name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its path may be broken, and the service is not down."""
-    adapter = until(60, patience=0)
-    before_each_sleep(adapter.clock, lambda _: send(adapter, url=f"{SERVICE}/other"))
-    calls(adapter, 1)
-    assert ["GET"] == [line[:3] for line in lines(caplog, logging.WARNING)]
+    """Whatever they met, and whatever strategy refuses their retries; so is the answer that ends it."""
+    method, options, answers = CASES[name]
+    clock, good = FakeClock(), Reply(200, body=b"good")
+    if "strategy" in options:
+        options = {"strategy": options["strategy"](clock)}
+    adapter = scripted(*answers, *answers[-1:] * 60, clock=clock, **options)
+    for _ in answers[1:]:
+        send(adapter, method)
+    for _ in range(8):
+        ended(adapter, method)
+    (first,) = lines(caplog, logging.WARNING)
+    assert first.endswith(f"Until {SERVICE} answers well again, operations that give up are logged at INFO")
+    ends = [record for record in caplog.records if "retry_stop_reason" in vars(record)]
+    assert [logging.WARNING] + [logging.INFO] * 7 == [record.levelno for record in ends]
+    clock.advance(60)
+    adapter.script[:] = [good]
+    send(adapter, method)
+    assert lines(caplog, logging.WARNING)[1].startswith(BACK)
+    assert lines(caplog, logging.WARNING)[1].endswith(" s, in which 8 operations gave up")
 
 
-@pytest.mark.parametrize("options", [{"quota": 500}, {"quota": None}])
-def test_without_a_line_nobody_knows_of_an_outage(options: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
-    """Each operation that gives up is a warning."""
-    calls(until(600, **options), 3)
-    assert 3 == len(lines(caplog, logging.WARNING))
-    assert [] == [line for line in lines(caplog, logging.WARNING) if "is down" in line]
+def test_an_answer_that_refuses_a_request_ends_it_as_well(caplog: pytest.LogCaptureFixture) -> None:
+    """The service works."""
+    adapter = scripted(503, 503, 404, 503, max_attempts=1)
+    for _ in range(4):
+        send(adapter)
+    first, back, second = lines(caplog, logging.WARNING)
+    assert (first, BACK) == (second, back[: len(BACK)])
+
+
+def test_a_wait_that_a_task_queue_makes_is_not_counted(caplog: pytest.LogCaptureFixture) -> None:
+    """It is at INFO, and the next operation that gives up is the first one at WARNING."""
+    adapter = scripted(*[Reply(503, {"Retry-After": "30"})] * 9, max_wait=1)
+    ended(adapter)
+    assert [] == lines(caplog, logging.WARNING)
+    send(adapter, "POST")
+    assert 1 == len(lines(caplog, logging.WARNING))
+
+
+def test_five_minutes_later_the_next_one_is_a_warning_again(caplog: pytest.LogCaptureFixture) -> None:
+    """Nobody knows how the service was meanwhile."""
+    adapter = scripted(503, 503, max_attempts=1)
+    send(adapter)
+    adapter.clock.advance(301)
+    send(adapter)
+    assert 2 == len(lines(caplog, logging.WARNING))
+
+
+def test_of_threads_that_give_up_together_one_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    """The others are at INFO."""
+    adapter = scripted(*[503] * 64, max_attempts=1)
+    threads = [threading.Thread(target=send, args=(adapter,)) for _ in range(64)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert (1, 63) == (len(lines(caplog, logging.WARNING)), len(lines(caplog, logging.INFO)))
 
 
 def test_the_end_of_an_outage_is_logged_without_a_lock(caplog: pytest.LogCaptureFixture) -> None:
@@ -138,7 +218,7 @@ def test_the_end_of_an_outage_is_logged_without_a_lock(caplog: pytest.LogCapture
 
     class Asking(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            if "is back" in record.getMessage():
+            if "well again after" in record.getMessage():
                 asking = threading.Thread(target=lambda: seen.append(adapter.strategy.snapshot()), daemon=True)
                 asking.start()
                 asking.join(60)

@@ -742,9 +742,8 @@ def test_a_stream_that_is_lost_is_told_of_everywhere(kind: str, caplog: pytest.L
     assert (attempts, True) == (len(history.attempts), history.gave_up)
     assert re.search(why, history.sentence)
     assert [history.stop_reason] == told.ends
-    assert [history.sentence] == [
-        record.getMessage().split(": ", 1)[1] for record in caplog.records if record.levelno > 20
-    ]
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelno > 20]
+    assert warning.split(": ", 1)[1].startswith(history.sentence)
     assert (1, 0, 1) == (summary.operations, summary.saved, summary.lost)
 
 

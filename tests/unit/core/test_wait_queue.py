@@ -113,7 +113,7 @@ def test_a_500_is_an_answer_of_a_service_that_answered_others_well(answered, fac
     for _ in range(2):
         scene.now += 2.0
         progress = scene.fail(bounds, progress, **facts)
-    assert (counted, down_since, down_since) == (progress.counted, scene.line.down_since, scene.line.failing_since)
+    assert (counted, down_since) == (progress.counted, scene.line.down_since)
 
 
 def test_a_500_counts_where_anybody_was_answered_since_its_operation_began():
@@ -488,7 +488,6 @@ def test_a_pause_without_attempts_does_not_age_an_outage(pause, since):
     scene.now += pause
     assert isinstance(scene.join(), Waiter if since else StopReason)
     assert since == scene.line.down_since
-    assert 0.0 == scene.line.failing_since
 
 
 def test_nobodys_patience_begins_anew_while_others_wait():
@@ -516,7 +515,7 @@ def test_five_minutes_without_attempts_make_a_scope_as_good_as_new():
     scene.fail()
     scene.now = 300.1
     scene.fail()
-    assert (300.1, 300.1) == (scene.line.down_since, scene.line.failing_since)
+    assert 300.1 == scene.line.down_since
 
 
 @pytest.mark.once
