@@ -1,7 +1,7 @@
 """An adapter around one of others (contract 10.5): it retries, and theirs sends each attempt.
 
-Their object stays as it is: its class, its ``send``, its pools, its TLS context, its attributes. Only its
-``max_retries`` becomes one that retries nothing, so that no attempt is multiplied; the program's own is kept beside it.
+Their object stays as it is: its class, its ``send``, its pools, its TLS context, its attributes. Only its ``max_retries``
+is replaced, by an object with the same settings that retries nothing, so that no attempt is multiplied.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any
 from requests import PreparedRequest, Response
 from requests.adapters import HTTPAdapter
 from requests.utils import prepend_scheme_if_needed, select_proxy
-from urllib3.util.retry import Retry
 
 from ...adapter import STATE_KEY, RetryAdapter
 from ...config.retry_config import RetryConfig
@@ -23,12 +22,9 @@ from ...core.strategy import RetryStrategy
 from ...errors import RetryConfigError, RetryConfigWarning
 from ...observing.history import ATTRIBUTE
 from ...wire.pools import use_our_connections
-from ..urllib3_retry import translate, with_translated
+from ..urllib3_retry import QuietRetry, given_retry, settings_of, translate, with_translated
 from .counts import Kind
 from .reached import Fate, fate_of, is_quiet
-
-GIVEN = "_retries_are_installed"
-"""The attribute of a ``Retry`` that takes the place of a program's own, with that one."""
 
 
 def _of_theirs(name: str) -> Any:
@@ -97,7 +93,7 @@ class RetryAdapterAround(RetryAdapter, Theirs):
     _lock: threading.RLock
     _manager: Any
     _seen: Any
-    _was_quiet: bool
+    """Their ``max_retries``, and the settings of the program's own, when they were adopted."""
     _is_made = False
     """Once this is true, a new attribute is theirs."""
 
@@ -123,7 +119,7 @@ class RetryAdapterAround(RetryAdapter, Theirs):
         tell: Any = None,
     ) -> None:
         own = {"theirs": theirs, "_about": about, "_policy": policy, "tell": tell, "_lock": threading.RLock()}
-        vars(self).update(own, _seen=self, _was_quiet=False, _manager=None)
+        vars(self).update(own, _seen=None, _manager=None)
         self._take_on(state)
         self._is_made = True
 
@@ -163,12 +159,14 @@ class RetryAdapterAround(RetryAdapter, Theirs):
         if manager is not self._manager:
             vars(self)["_manager"] = manager
             self._use_our_pools()
+        if self._seen != self._to_see():
+            with self._lock:
+                self._adopt_fate(given_retry(self.retries))
+                self._seen = self._to_see()
+
+    def _to_see(self) -> tuple[Any, dict[str, Any]]:
         retries = self.retries
-        if retries is self._seen and is_quiet(retries) is self._was_quiet:
-            return
-        with self._lock:
-            self._adopt_fate(getattr(retries, GIVEN, retries) if is_quiet(retries) else retries)
-            self._seen, self._was_quiet = self.retries, is_quiet(self.retries)
+        return retries, settings_of(given_retry(retries))
 
     @property
     def is_left(self) -> bool:
@@ -189,8 +187,11 @@ class RetryAdapterAround(RetryAdapter, Theirs):
             except (RetryConfigError, RetryConfigWarning) as refusal:
                 fate = Fate(f"{name}, whose max_retries cannot be translated: {refusal}", "replace")
         is_off = is_dry or fate.remedy is not None
-        if not (is_off or is_quiet(retries)):
-            self.theirs.max_retries = _in_place_of(retries)
+        if is_off:
+            if self.retries is not retries:
+                self.theirs.max_retries = retries
+        elif not is_quiet(retries):
+            self.theirs.max_retries = QuietRetry(retries)
         if fate.is_translated and not is_off:
             self._is_shared = True
             self._adopt(policy)
@@ -238,16 +239,10 @@ class RetryAdapterAround(RetryAdapter, Theirs):
     def __setstate__(self, state: dict[str, Any]) -> None:
         theirs, about, policy = state["theirs"]
         self._begin(theirs, about, state[STATE_KEY], policy)
-        vars(self).update(_seen=self.retries, _was_quiet=is_quiet(self.retries))
+        self._seen = self._to_see()
 
     def __copy__(self) -> Any:
         other = type(self).__new__(type(self))
         state = {**self.__getstate__(), STATE_KEY: self._state_with_fresh_strategy()}
         other.__setstate__({**state, "theirs": (copy.copy(self.theirs), self._about, self._policy)})
         return other
-
-
-def _in_place_of(retries: Any) -> Retry:
-    quiet = Retry(0, read=False)
-    vars(quiet)[GIVEN] = retries
-    return quiet

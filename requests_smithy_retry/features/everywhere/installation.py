@@ -90,6 +90,7 @@ class Installation:
         """Return what is mounted instead of an adapter: ours around it, or itself if it is left alone."""
         from requests.adapters import HTTPAdapter  # as above
 
+        from ..urllib3_retry import given_retry
         from .counts import NEVER
         from .reached import Fate, fate_of
 
@@ -106,7 +107,7 @@ class Installation:
             return known
         if not isinstance(adapter, HTTPAdapter):
             return self._left(adapter, Fate(f"{name}, which is not an HTTPAdapter", NEVER))
-        fate = fate_of(adapter, name, getattr(adapter, "max_retries", 0), self.mounted)
+        fate = fate_of(adapter, name, given_retry(getattr(adapter, "max_retries", 0)), self.mounted)
         if fate.remedy is not None:
             return self._left(adapter, fate)
         around = self._around(adapter, name, self.mounted)

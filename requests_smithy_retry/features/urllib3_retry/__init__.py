@@ -40,7 +40,7 @@ class FixedRetry(Retry):
 
     def __init__(self, retry: Retry, options: dict[str, Any]) -> None:
         own = {"_given": copy.copy(retry), "stands_for": options}
-        vars(self).update({name: _fixed(value) for name, value in vars(retry).items()}, **own)
+        vars(self).update(settings_of(retry), **own)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(
@@ -62,12 +62,58 @@ class FixedRetry(Retry):
         return left
 
 
+def settings_of(retry: Any) -> dict[str, Any]:
+    """Return the settings of a ``Retry`` as they are now; of another value, none."""
+    return {name: _fixed(value) for name, value in vars(retry).items()} if isinstance(retry, Retry) else {}
+
+
 def _fixed(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else frozenset(value) if isinstance(value, (set, dict)) else value
 
 
 INNER_RETRY: FixedRetry = FixedRetry(Retry(0, read=False), {"max_attempts": 1})
 """Given to urllib3 beneath a ``RetryAdapter``: it retries nothing. Each response refers to it, or to its adapter's."""
+
+
+class QuietRetry(Retry):
+    """A ``Retry`` that retries nothing, and otherwise is that of a program: its settings, also when they are set.
+
+    :param given: the program's ``max_retries``.
+    """
+
+    given: Retry
+    """The program's own."""
+
+    def __init__(self, given: Any) -> None:
+        vars(self)["given"] = Retry.from_int(given)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "given" or name.startswith("__"):  # not yet: it is being copied
+            raise AttributeError(name)
+        return getattr(self.given, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.given, name, value)
+
+    def new(self, **changes: Any) -> Any:
+        """Return an ordinary ``Retry`` with these changes."""
+        return self.given.new(**changes)
+
+    def is_retry(self, *args: Any, **kwargs: Any) -> bool:
+        """Return False."""
+        return False
+
+    def increment(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise as if no retries were left."""
+        return INNER_RETRY.new().increment(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return repr(self.given)
+
+
+def given_retry(max_retries: Any) -> Any:
+    """Return the program's own ``max_retries``, where another one stands in its place."""
+    return max_retries.given if isinstance(max_retries, QuietRetry) else max_retries
 
 
 def translate_retry(retry: Retry) -> Translated:
@@ -79,6 +125,7 @@ def translate_retry(retry: Retry) -> Translated:
 
 def translate(max_retries: Any) -> Translated:
     """Return the options that a ``max_retries`` asks for: a number of retries, None or a urllib3 ``Retry``."""
+    max_retries = given_retry(max_retries)
     if max_retries is UNSET:
         return {}
     if isinstance(max_retries, FixedRetry):
@@ -109,6 +156,7 @@ def with_translated(config: RetryConfig, translated: Translated) -> RetryConfig:
 
 def shown_for(value: Any, translated: Translated) -> FixedRetry | None:
     """Return the ``Retry`` to show for this value; None: one with the options in force is made on demand."""
+    value = given_retry(value)
     return FixedRetry(value, translated) if isinstance(value, Retry) else None
 
 
