@@ -1,7 +1,7 @@
 """An adapter around one of others (contract 10.5): it retries, and theirs sends each attempt.
 
-Their object stays as it is: its class, its ``send``, its pools, its TLS context, its attributes. Only its ``max_retries``
-is replaced, by an object with the same settings that retries nothing, so that no attempt is multiplied.
+Their object stays as it is: its class, its ``send``, its pools, its TLS context, its attributes. An object that has the
+settings of its ``max_retries`` and retries nothing takes the place of that, so that no attempt is multiplied.
 """
 
 from __future__ import annotations
