@@ -1,7 +1,8 @@
 """An adapter around one of others (contract 10.5): it retries, and theirs sends each attempt.
 
 Their object stays as it is: its class, its ``send``, its pools, its TLS context, its attributes. An object that has the
-settings of its ``max_retries`` and retries nothing takes the place of that, so that no attempt is multiplied.
+settings of its ``max_retries``, and retries nothing beneath ours, takes the place of that, so that no attempt is
+multiplied, and a session that mounts their adapter without ours has its retries.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ INNER_RETRY: FixedRetry = FixedRetry(Retry(0, read=False), {"max_attempts": 1})
 
 
 class QuietRetry(Retry):
-    """A ``Retry`` that retries nothing, and otherwise is that of a program: its settings, also when they are set.
+    """A program's ``Retry``: its settings, also when they are set. It retries nothing beneath a ``RetryAdapter``.
 
     :param given: the program's ``max_retries``.
     """
@@ -100,12 +100,13 @@ class QuietRetry(Retry):
         return self.given.new(**changes)
 
     def is_retry(self, *args: Any, **kwargs: Any) -> bool:
-        """Return False."""
-        return False
+        """Return False beneath a ``RetryAdapter``."""
+        return this_thread.sender is None and self.given.is_retry(*args, **kwargs)
 
     def increment(self, *args: Any, **kwargs: Any) -> Any:
-        """Raise as if no retries were left."""
-        return INNER_RETRY.new().increment(*args, **kwargs)
+        """Raise beneath a ``RetryAdapter``, as if no retries were left."""
+        own = self.given if this_thread.sender is None else INNER_RETRY.new()
+        return own.increment(*args, **kwargs)
 
     def __repr__(self) -> str:
         return repr(self.given)

@@ -318,6 +318,30 @@ def test_a_program_reads_and_changes_the_max_retries_that_it_gave(change, kind, 
 
 
 @pytest.mark.real_time
+@pytest.mark.parametrize("kind", [Retry, Counting, Deciding])
+@pytest.mark.parametrize("mounted", ["all", "replace"])
+def test_a_session_without_ours_has_the_retries_of_the_same_adapter(mounted, kind):
+    """One made before ``install``, and one made after ``uninstall``: ours is quiet only beneath our own attempts."""
+    adapter = HTTPAdapter(max_retries=kind(2, status_forcelist=[503], backoff_factor=0.001, raise_on_status=False))
+    before = session_with(adapter)
+    with FaultServer(default=Reply(503)) as server:
+        plain = sends(before, server)
+        installed(max_attempts=7, mounted=mounted, quota=None)
+        ours = sends(session_with(adapter), server)
+        again = sends(before, server)
+        uninstall()
+        assert (plain, plain) == (again, sends(session_with(adapter), server))
+        assert ours == (7 if mounted == "replace" else plain)
+
+
+def sends(session, server):
+    """The requests of one GET."""
+    server.reset()
+    session.get(server.url, timeout=60)
+    return len(server.requests)
+
+
+@pytest.mark.real_time
 @pytest.mark.parametrize("mounted", ["plain", "all"])
 @pytest.mark.parametrize(
     "value",
