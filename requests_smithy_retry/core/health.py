@@ -45,20 +45,23 @@ class Health:
         """Replace the lock, after a fork."""
         self._lock = threading.Lock()
 
-    def failed(self, now: float) -> None:
-        """Record an attempt that shows that the service fails."""
+    def failed(self, began: float, now: float) -> None:
+        """Record an attempt that shows that the service fails; ``began`` is when it was sent."""
         with self._lock:
-            known = self._known(now)
+            known = self._known(began)
             shown = known is not None and known.shows
             since = known.since if known is not None and shown else now
             self._failing = Failing(since, now, True, 0 if known is None else known.gave_up)
 
-    def answered(self, now: float) -> Failing | None:
-        """Record an answer that shows that the service works, and return what failed before; None: nothing did."""
+    def answered(self, began: float) -> Failing | None:
+        """Record an answer that shows that the service works, and return what failed before; None: nothing did.
+
+        :param began: when the attempt was sent.
+        """
         if self._failing is None:
             return None
         with self._lock:
-            past, self._failing = self._known(now), None
+            past, self._failing = self._known(began), None
             return past
 
     def gave_up(self, now: float) -> int:
@@ -103,7 +106,7 @@ def shows_failure(
     :param usual: seconds in which the service last answered well; None: that is not known.
     """
     if outcome.has_progressed:
-        return False
+        return None  # it answered before it broke off
     reason = _indicated(verdict)
     if reason is not None:
         if is_cut_short and reason.timeout and (usual is None or outcome.ended - outcome.started < usual):

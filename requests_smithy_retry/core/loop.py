@@ -195,7 +195,7 @@ def record_success(call: Call) -> None:
     else:
         assert call.scope is not None
         now = call.adapter.clock.now()
-        log_back(call.scope_name, call.scope.health.answered(now), now)
+        log_back(call.scope_name, call.scope.health.answered(call.started), now)
     if token is not None:
         call.strategy.record_success(token=token)
 

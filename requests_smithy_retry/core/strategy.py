@@ -367,9 +367,9 @@ class StandardRetryStrategy:
             usual=health.latency,
         )
         if fails:
-            health.failed(outcome.ended)
+            health.failed(outcome.started, outcome.ended)
         elif fails is False:
-            log_back(scope.name, health.answered(outcome.ended), outcome.ended)
+            log_back(scope.name, health.answered(outcome.started), outcome.ended)
 
     def indicated(self, failed: AttemptFailed, scope: Scope) -> RetryReason:
         """Ask the classifiers, and return the reason for which a retry is indicated.
@@ -485,7 +485,7 @@ class StandardRetryStrategy:
         sent, allowed = own.sent or (now, None)
         scope, progress = own.scope, own.progress
         scope.health.latency = now - sent
-        log_back(scope.name, scope.health.answered(now), now)
+        log_back(scope.name, scope.health.answered(sent), now)
         if progress.retries or progress.free:
             bounds = self.policy.bounds(current_options.get(), None)
             scope.quota.succeeded(progress, bounds, now, now - sent, allowed)

@@ -59,6 +59,21 @@ def test_each_failure_counts_whether_or_not_a_retry_could_follow(method: str, op
     assert seen >= adapter.clock.now() - began
 
 
+def test_attempts_of_minutes_follow_one_another() -> None:
+    """A service that lets each attempt hang for 400 s has been asked all the time."""
+    clock = FakeClock()
+
+    def hangs(answer: Any) -> Any:
+        clock.advance(400)
+        return answer
+
+    bad, good = (lambda request: hangs(503)), (lambda request: hangs(200))
+    adapter = scripted(bad, bad, bad, good, 503, clock=clock, max_attempts=1)
+    for seconds in (0, 400, 800, None, 0):
+        send(adapter)
+        assert seconds == down_for(adapter)
+
+
 ANSWERS: dict[str, tuple[Any, bool]] = {
     "200": (200, False),
     "404": (404, False),

@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import requests
 from urllib3.util.retry import Retry
 
-from requests_smithy_retry import RetryError, StandardRetryStrategy, testing
-from requests_smithy_retry.testing import FakeClock
+from requests_smithy_retry import RetryError, StandardRetryStrategy, mount, testing
+from requests_smithy_retry.testing import CutBody, FakeClock, FaultServer
+from requests_smithy_retry.testing import Reply as FullReply
 from requests_smithy_retry.testing import ScriptedReply as Reply
 from tests.kinds import Wrapper
 from tests.support import URL, Guide, ended, read_timeout, scripted, send
@@ -172,6 +174,31 @@ def test_of_operations_that_give_up_one_after_another_the_first_is_a_warning(
     send(adapter, method)
     assert lines(caplog, logging.WARNING)[1].startswith(BACK)
     assert lines(caplog, logging.WARNING)[1].endswith(" s, in which 8 operations gave up")
+
+
+@pytest.mark.parametrize("headers", [{}, {"ETag": '"1"'}], ids=["not continued", "asked for the rest in vain"])
+@pytest.mark.parametrize("options", [{"patience": 0, "backoff": 0}, {"strategy": wrapped}, {"strategy": plugged_in}])
+def test_of_streams_that_an_outage_breaks_off_one_is_a_warning(
+    options: dict[str, Any], headers: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each had its head from a service that answered then, which says nothing of it now."""
+    if "strategy" in options:
+        options = {"strategy": options["strategy"](FakeClock())}
+    cut = CutBody(FullReply(200, headers, b"x" * 9000), at=5000)
+    with FaultServer([cut] * 4, default=FullReply(503)) as server, requests.Session() as session:
+        mount(session, **options)
+        streams = [session.get(server.url, stream=True, timeout=60) for _ in range(4)]
+        for stream in streams:
+            with pytest.raises(requests.RequestException):
+                stream.content  # noqa: B018  # reads it
+        session.post(server.url, timeout=60)
+        server.script([FullReply(200)])
+        session.get(server.url, timeout=60)
+    ends = [record.levelno for record in caplog.records if "retry_stop_reason" in vars(record)]
+    assert [logging.WARNING] + [logging.INFO] * 4 == ends
+    first, back = lines(caplog, logging.WARNING)
+    assert first.endswith("answers well again, operations that give up are logged at INFO")
+    assert back.endswith("s, in which 5 operations gave up")
 
 
 def test_an_answer_that_refuses_a_request_ends_it_as_well(caplog: pytest.LogCaptureFixture) -> None:

@@ -158,7 +158,8 @@ def lost(call: Call, response: Response | None, body: WatchedBody, failure: Exce
     )
     attach(response, history)
     call.adapter.counters.ended(call.scope_name, history, counted(before))
-    log_end(call.request, history, 0)
+    assert call.scope is not None
+    log_end(call.request, history, call.scope.health.gave_up(call.adapter.clock.now()))
     if call.observed is not None:
         call.observed.ended(history)
     return history
