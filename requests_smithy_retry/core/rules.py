@@ -103,7 +103,7 @@ def too_long(hint: Hint, why: str, wall: float) -> RetryError:
 
 def too_late(seconds: float, source: str) -> RetryError:
     """Return the refusal of a wait that would not end before the deadline."""
-    why = f"the next wait of {seconds:.3g} s would not end in time"
+    why = f"the next wait of {seconds:.3g} s ({source}) would not end in time"
     return RetryError(why, stop_reason=StopReason.DEADLINE, unmade=Hint(seconds, source))
 
 

@@ -294,9 +294,10 @@ def test_a_strategy_that_does_not_look_at_the_deadline_is_stopped_by_it() -> Non
             return super().refresh_retry_token_for_retry(token_to_renew=token_to_renew, error=error)
 
     blind = Blind(backoff=1, jitter="none", clock=FakeClock())
-    for strategy in (blind, Again()):
+    for strategy, source in (blind, "backoff"), (Again(), "strategy"):
         history = retry_history(send(scripted(503, strategy=strategy, operation_timeout=0.5)))
-        assert (history.stop_reason, history.why) == (StopReason.DEADLINE, "the next wait of 1 s would not end in time")
+        why = f"the next wait of 1 s ({source}) would not end in time"
+        assert (history.stop_reason, history.why) == (StopReason.DEADLINE, why)
         assert history.attempts[0].votes
 
 

@@ -136,5 +136,5 @@ def test_a_wait_that_is_not_made_is_told() -> None:
         long
     )
     assert (StopReason.HINT_TOO_LONG, Hint(90.0, "retry-after")) == (long.stop_reason, long.unmade)
-    assert "the next wait of 2 s would not end in time" == str(late)
+    assert "the next wait of 2 s (backoff) would not end in time" == str(late)
     assert (StopReason.DEADLINE, Hint(2.0, "backoff")) == (late.stop_reason, late.unmade)
