@@ -33,6 +33,8 @@ class PlaceAtBucket:
     def __init__(self, bucket: TokenBucket, amount: float, deadline: float | None) -> None:
         self.changed: threading.Condition = threading.Condition(bucket._lock)
         self.amount = amount
+        self.has_waited: bool = False
+        """Its tokens were not there at the first look."""
         self._bucket = bucket
         self._deadline = deadline
 
@@ -52,6 +54,7 @@ class PlaceAtBucket:
         if is_taken or _is_too_late(now, seconds, self._deadline):
             self.leave(now)
             return is_taken
+        self.has_waited = True
         # If nothing is missing, those in front are about to take theirs, and the last of them wakes this one.
         return Wait(now + (seconds or LOOK_AGAIN))
 
@@ -245,12 +248,14 @@ class PricedQuota(Quota):
         price, bucket, began = self._price_of(failure.reason), self.bucket, failed.clock.now()
         # An operation that waits for tokens still waits for its backoff.
         until = None if bounds.deadline is None else bounds.deadline - failure.delay
-        before: float | None = None
+        before, why = None, ""
         if isinstance(bucket, TokenBucket) and bucket.on_empty == "wait":
             if not bucket.may_come(price, until):
                 return self._refused(price)
             before = bucket.available
-            is_taken = failed.wait_in(bucket.place(price, until), "the retry budget")
+            place = bucket.place(price, until)
+            is_taken = failed.wait_in(place, "the retry budget")
+            why = "the retry budget had tokens again" if place.has_waited else ""
         else:
             is_taken = bucket.acquire(price)
         if not is_taken:
@@ -259,7 +264,6 @@ class PricedQuota(Quota):
         held = after + price if before is None or before >= price else before
         payment = Payment(held, after, getattr(bucket, "source", "memory"))
         paid = progress._replace(spent=progress.spent + price, acquired=price)
-        why = "the retry budget had tokens again" if waited else ""
         return Grant(paid, failure.delay, waited=waited, why=why, payment=payment)
 
     def _refused(self, price: float) -> Refused:

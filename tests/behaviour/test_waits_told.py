@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from requests_smithy_retry import RetryLater, RetryListener, StopReason, retry_history
+from requests_smithy_retry import RetryLater, RetryListener, StopReason, TokenBucket, retry_history
 from requests_smithy_retry.testing import FakeClock, scripted
 from tests.support import Reply, before_each_sleep, send
 
@@ -218,3 +218,31 @@ def test_a_listeners_bug_at_the_beginning_of_a_wait_leaves_nobody_in_line() -> N
     assert 1 == len(adapter.sent)
     adapter.clock.advance(5)
     assert 200 == send(adapter).status_code
+
+
+class Ticking(FakeClock):
+    """Time passes while others compute, as it does."""
+
+    def now(self) -> float:
+        self.advance(1e-6)
+        return super().now()
+
+
+@pytest.mark.parametrize(
+    "bucket",
+    [
+        lambda clock: None,
+        lambda clock: 100,
+        lambda clock: TokenBucket(100, clock=clock),
+        lambda clock: TokenBucket(100, refill_rate=1, on_empty="wait", clock=clock),
+    ],
+    ids=["none", "a number", "one that refuses", "one that waits"],
+)
+def test_a_retry_whose_tokens_were_there_waited_for_nothing(bucket: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """The log tells of its backoff, and not of a wait of no seconds for the retry budget."""
+    clock = Ticking()
+    with caplog.at_level(logging.INFO, "requests_smithy_retry"):
+        response = send(scripted(503, 200, quota=bucket(clock), clock=clock, backoff=0.25))
+    assert [f"retry 1 of GET {THINGS} in 0.250 s (backoff): attempt 1 ended with 503"] == caplog.messages
+    (retry,) = retry_history(response).attempts[1:]
+    assert ("", 0.0) == (retry.line_why, retry.line_wait)
