@@ -19,7 +19,7 @@ from ..observing.history import PIECES, AttemptRecord, Before, RetryHistory, Sch
 from ..observing.log import log_attempt, log_back, logger
 from ..wire.broken import sets_cookies, with_broken_body
 from ..wire.state import this_thread
-from .attempt import AttemptFailed, asks_for_nothing
+from .attempt import AttemptFailed, asks_for_nothing, wants_a_retry
 from .call import AT_ONCE, Call
 from .endings import is_raised, not_sent_error, status_error, wait_that_ended
 from .policy import LEAST_TIME, leaves_time
@@ -124,21 +124,21 @@ def ask_strategy(call: Call, failed: AttemptFailed, first_refusal: RetryError | 
         raise RetryError(final[1], stop_reason=final[0])
     if first_refusal is not None:
         raise first_refusal
+    is_refused = False
     try:
         call.token = call.strategy.refresh_retry_token_for_retry(token_to_renew=call.token, error=failed)
     except RetryError as refusal:
-        is_bare = refusal.stop_reason is StopReason.STRATEGY_REFUSED
-        if is_bare and asks_for_nothing(failed.verdict):
-            raise RetryError(stop_reason=StopReason.NOT_RETRYABLE, classification=failed.verdict) from None
-        raise
-    except AttemptFailed as raised:
+        if refusal.stop_reason is not StopReason.STRATEGY_REFUSED or wants_a_retry(failed.verdict):
+            raise
+        is_refused = True
+    except AttemptFailed as raised:  # the Smithy guide's strategies raise what they were shown
         if raised is not failed:
             raise
         failed.__traceback__ = None  # its frames refer to it
-        # The Smithy guide's strategies raise what they were shown: that is a refusal, for the classifiers' reason if
-        # they refuse.
-        failed.indicated(call.policy)
-        raise RetryError() from None
+        is_refused = True
+    if is_refused:
+        failed.indicated(call.policy)  # raises for the classifiers' reason, if they refuse
+        raise RetryError()
     call.is_unsent = True
     failed.check_resend()
     failed.check_limits(delay_of(call.token, call.strategy), source_of(call.token))

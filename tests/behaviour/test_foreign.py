@@ -34,6 +34,7 @@ from tests.support import Guide, ScriptedAdapter, ended, reset_error, scripted, 
 
 SCOPE = "https://api.example.com:443"
 NO, TRANSIENT = RetryAction.no_action_indicated(), RetryAction.transient_error()
+FINAL = RetryAction.retry_forbidden("final")
 
 
 def saying(action: RetryAction) -> Any:
@@ -202,6 +203,7 @@ def test_what_an_error_says_of_itself_is_not_replaced(error: Any, after: float |
 
 ASKED = [SCOPE, (True, "server")]
 DENIED = [SCOPE, (False, "client")]
+BANNED = [SCOPE, (False, "server")]
 NO_MORE = RetryError("no more", stop_reason=StopReason.MAX_ATTEMPTS)
 ENOUGH = RetryError("enough")
 
@@ -217,7 +219,10 @@ ENOUGH = RetryError("enough")
         (Guide(ENOUGH), [503], {}, ASKED, StopReason.STRATEGY_REFUSED, "enough"),
         (Guide(KeyError()), [503], {}, ASKED, StopReason.STRATEGY_REFUSED, ""),
         (Guide(KeyError()), [404], {}, DENIED, StopReason.NOT_RETRYABLE, ""),
-        (Guide(delay=9.0), [503], {"operation_timeout": 5}, ASKED, StopReason.DEADLINE, "9 s would not end"),
+        (Guide(ENOUGH), [404], {}, DENIED, StopReason.NOT_RETRYABLE, ""),
+        (Guide(ENOUGH), [404], {"classifiers": saying(FINAL)}, DENIED, StopReason.FORBIDDEN, "final"),
+        (Guide(ENOUGH), [503], {"classifiers": saying(FINAL)}, BANNED, StopReason.STRATEGY_REFUSED, "enough"),
+        (Guide(delay=9.0), [503], {"operation_timeout": 5}, ASKED, StopReason.DEADLINE, "9 s (strategy) would not end"),
         (Guide(first=NO_MORE), [503], {}, [], StopReason.MAX_ATTEMPTS, "no more"),
         (Guide(first=NO_MORE), [200], {}, [], StopReason.SUCCESS, ""),
         (Guide(first=NO_MORE), [reset_error()], {}, [], StopReason.MAX_ATTEMPTS, "no more"),
@@ -231,6 +236,7 @@ def test_its_answers_decide(
     history = retry_history(ended(adapter))
     assert (seen, stop) == (strategy.seen, history.stop_reason)
     assert words in history.why
+    assert history.gave_up == (stop not in (StopReason.SUCCESS, StopReason.NOT_RETRYABLE, StopReason.FORBIDDEN))
     assert [] == adapter.script
 
 
