@@ -37,6 +37,9 @@ KNOWN_CONNECTS = frozenset({HTTPConnection.connect, HTTPSConnection.connect})
 """The ``connect`` methods that are known to end before the first byte of a request is sent."""
 LEAST_IDLE = 0.5
 """A connection that lay for less is used in any case, in seconds: a busy program keeps its connections."""
+EARLIER = 0.9
+"""The part of an idle time found too long that is kept to: a program that asks every few seconds never asks exactly then.
+"""
 ANNOUNCED = re.compile(r"(?i)(?:^|[,;])[ \t]*timeout[ \t]*=[ \t]*\"?([0-9]{1,9})\"?[ \t]*(?=[,;]|$)")
 """The parameter of a Keep-Alive header that says for how many seconds the server keeps an idle connection."""
 PROBE_AFTER = 30
@@ -132,7 +135,7 @@ class PreparingPool(HTTPConnectionPool):
     addresses: Opener = Opener(SYSTEM_CLOCK)
     """Opens the sockets."""
     known_to_die_after: float = math.inf
-    """Seconds after which a connection that lay idle was found dead here; none is kept for longer from then on."""
+    """Seconds, nearly those after which a connection that lay idle was found dead here; none is kept for longer."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         self.probes: bool = "socket_options" not in options  # a caller's own options win
@@ -178,7 +181,7 @@ class PreparingPool(HTTPConnectionPool):
         if LEAST_IDLE < lay < min(self.addresses.max_idle, self.known_to_die_after):
             if self.known_to_die_after == math.inf:
                 log_short_idle(f"{self.scheme}://{self.host}:{self.port}", lay)
-            self.known_to_die_after = lay
+            self.known_to_die_after = lay * EARLIER
 
 
 class WaitingPool(PreparingPool):
