@@ -37,7 +37,7 @@ KNOWN_CONNECTS = frozenset({HTTPConnection.connect, HTTPSConnection.connect})
 """The ``connect`` methods that are known to end before the first byte of a request is sent."""
 LEAST_IDLE = 0.5
 """A connection that lay for less is used in any case, in seconds: a busy program keeps its connections."""
-EARLIER = 0.9
+EARLIER = 0.98
 """The part of an idle time found too long that is kept to: who asks every few seconds never asks exactly then."""
 ANNOUNCED = re.compile(r"(?i)(?:^|[,;])[ \t]*timeout[ \t]*=[ \t]*\"?([0-9]{1,9})\"?[ \t]*(?=[,;]|$)")
 """The parameter of a Keep-Alive header that says for how many seconds the server keeps an idle connection."""
