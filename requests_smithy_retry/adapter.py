@@ -13,10 +13,12 @@ from urllib3.util.retry import Retry
 
 from .checks import Unshown
 from .clock import SYSTEM_CLOCK, Clock
-from .config.options import UNSET, signature_with
+from .config.beside import config_of, warn_of_assigned
+from .config.options import NOT_OURS, UNSET, signature_with, warn_of_void
 from .config.retry_config import (
     ADAPTER_OPTIONS,
     CLASSIFIER_OPTIONS,
+    IN_THE_PROGRAM,
     LIBRARY,
     OPTIONS,
     RetryConfig,
@@ -85,9 +87,10 @@ class RetryAdapter(MaxRetries):
         ``max_attempts``.
     :param pool_block: as in ``HTTPAdapter``.
     :param config: a :class:`RetryConfig`, in place of options; options given beside it override it.
-    :param strategy: any object with the three methods of :class:`RetryStrategy`, in place of ``mode``. Options beside
-        a built-in one hold for this adapter, with the strategy's retry budgets. ``"shared"``: the built-in one, with
-        retry budgets that all adapters of the process share that have it.
+    :param strategy: any object with the three methods of :class:`RetryStrategy`, in place of ``mode``. If it has a
+        ``config`` (a :class:`RetryConfig`), the adapter goes by it. Options beside a built-in one hold for this
+        adapter, with the strategy's retry budgets. ``"shared"``: the built-in one, with retry budgets that all adapters
+        of the process share that have it.
     :param defaults: options of a library that mounts the adapter for its users: the environment's values, and options
         given here, override them.
     :param clock: tells the time and sleeps; by default the built-in strategy's own, or the machine's.
@@ -162,7 +165,7 @@ class RetryAdapter(MaxRetries):
         own: Any = None if isinstance(strategy, str) and strategy == SHARED else strategy
         if own is not None:
             _check_beside(own, config, {**below, **dict.fromkeys(options, "code")}, {**_given(defaults), **options})
-        base = own.config if isinstance(own, StandardRetryStrategy) else config or RetryConfig()
+        base = _base(own, config)
         base, self._shown = self._with_max_retries(base, max_retries, own, options)
         base = base.replace(**options)
         base = base if defaults is None else base.above(defaults)
@@ -285,6 +288,7 @@ class RetryAdapter(MaxRetries):
     @strategy.setter
     def strategy(self, strategy: RetryStrategy) -> None:
         _check_beside(strategy, None, {}, {})
+        warn_of_assigned(strategy, self.retry_config)
         self._given = True
         self._use(strategy)
         self._forget_shown()
@@ -445,6 +449,15 @@ def _given(defaults: RetryConfig | None) -> dict[str, Any]:
     return {} if defaults is None else {name: getattr(defaults, name) for name in filter(defaults.is_given, OPTIONS)}
 
 
+def _base(strategy: object, config: RetryConfig | None) -> RetryConfig:
+    """Return the config by which an adapter goes where nothing else is given: its strategy's, or its own."""
+    theirs = config_of(strategy)
+    if theirs is None:
+        return config or RetryConfig()
+    # By all other options a strategy of the program's judges itself.
+    return theirs if isinstance(strategy, StandardRetryStrategy) else theirs.only(ADAPTER_OPTIONS)
+
+
 def _checked(config: RetryConfig | None, defaults: RetryConfig | None) -> dict[str, str]:
     """Refuse what is no config; return the source of each option that a library's defaults set."""
     for name, value in (("config", config), ("defaults", defaults)):
@@ -470,15 +483,21 @@ def _check_beside(
             "'shared', or an object with acquire_initial_retry_token, refresh_retry_token_for_retry and "
             "record_success, is allowed",
         )
-    ours = ADAPTER_OPTIONS | CLASSIFIER_OPTIONS
-    if isinstance(strategy, StandardRetryStrategy):
-        ours = frozenset(OPTIONS.keys() - BUDGET_OPTIONS)
-        if config is not None:
-            raise RetryConfigError("config", config, "code", "only one of config and a built-in strategy is allowed")
+    if config is not None and config_of(strategy) is not None:
+        raise RetryConfigError("config", config, "code", "only one of config and a strategy that has one is allowed")
+    if config is not None:
+        options = {**_given(config), **options}
+        sources = {**{name: config.source(name) for name in options}, **sources}
+    is_built_in = isinstance(strategy, StandardRetryStrategy)
+    ours = OPTIONS.keys() - BUDGET_OPTIONS if is_built_in else ADAPTER_OPTIONS | CLASSIFIER_OPTIONS
     for name, value in options.items():
-        if name not in ours:
-            allowed = f"it belongs to the strategy: give it to {strategy!r} instead"
-            raise RetryConfigError(name, value, sources[name], allowed)
+        if name in ours:
+            continue
+        if sources[name] not in IN_THE_PROGRAM | {LIBRARY}:
+            warn_of_void(name, value, sources[name], NOT_OURS)
+            continue
+        allowed = f"it belongs to the strategy: give it to {strategy!r} instead"
+        raise RetryConfigError(name, value, sources[name], allowed)
 
 
 # A mix-in before us (requests-ratelimiter) may pass on only the options in the signature.

@@ -99,9 +99,9 @@ def source_of(variable: str) -> str:
     return f"environment variable {variable}"
 
 
-def warn_of_variable(variable: str, message: str) -> None:
-    """Warn about a variable, at the program's own line; once per process."""
-    if is_first(_warned, variable):
+def warn_once(key: str, message: str) -> None:
+    """Warn at the program's own line; once per process and key, such as the name of a variable."""
+    if is_first(_warned, key):
         warnings.warn(message, RetryConfigWarning, stacklevel=level_outside())
 
 
@@ -109,8 +109,10 @@ def warn_of_void(name: str, value: object, source: str, winner: str) -> None:
     """Warn about a variable of ours that has no effect because another setting wins; do nothing for another source."""
     variable = source.removeprefix(source_of(""))
     if source == source_of(variable) and variable.startswith(PREFIX):
-        warn_of_variable(variable, str(RetryConfigError(name, value, source, f"it has no effect, because {winner}")))
+        warn_once(variable, str(RetryConfigError(name, value, source, f"it has no effect, because {winner}")))
 
+
+NOT_OURS = "it belongs to the strategy that the adapter was given"
 
 WORDS = {
     "max_attempts": "attempts max_retries max_tries retries total total_max_attempts connect read status other "

@@ -314,6 +314,10 @@ class RetryConfig:
         """Return a config in which every option that came from one source has its default."""
         return self._unset({name for name, origin in self._sources.items() if origin == source})
 
+    def only(self, names: Collection[str]) -> Self:
+        """Return a config in which every other option has its default."""
+        return self._unset(OPTIONS.keys() - names)
+
     def _unset(self, names: Collection[str]) -> Self:
         left = {name: origin for name, origin in self._sources.items() if name not in names}
         return self._with({name: getattr(type(self), name) for name in names}, left)

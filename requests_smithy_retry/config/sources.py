@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from ..checks import BadValue, suggestion
 from ..errors import RetryConfigError
-from .options import MEANT, PREFIX, Option, source_of, warn_of_variable, warn_of_void
+from .options import MEANT, NOT_OURS, PREFIX, Option, source_of, warn_of_void, warn_once
 from .parsers import one_of
 from .retry_config import COMMAND_LINE, OPTIONS, RetryConfig
 
@@ -137,7 +137,7 @@ def warn_of_typos(environ: Mapping[str, str]) -> None:
     for variable in environ:
         sets_nothing = variable.startswith(PREFIX) and variable not in VARIABLES and variable not in INSTALLING
         if sets_nothing:
-            warn_of_variable(variable, f"{variable} sets nothing: {_instead_of(variable)}")
+            warn_once(variable, f"{variable} sets nothing: {_instead_of(variable)}")
 
 
 def _instead_of(variable: str) -> str:
@@ -193,7 +193,7 @@ def _warn_of_void(config: RetryConfig, said: Mapping[str, tuple[str, str]], foun
     """Warn of the variables whose options the program has set, or a strategy that it made."""
     for name, (text, source) in said.items():
         if name not in found:
-            warn_of_void(name, text, source, "it belongs to the strategy that the adapter was given")
+            warn_of_void(name, text, source, NOT_OURS)
         elif config.is_settled(name) and getattr(config, name) != found[name][0]:
             warn_of_void(name, found[name][0], source, f"{config.shown(name)} wins")
 

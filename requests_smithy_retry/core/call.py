@@ -11,6 +11,7 @@ from requests import PreparedRequest, Response
 from ..checks import most_attempts
 from ..classifiers.outcome import Outcome
 from ..classifiers.transport_faults import forget_frames, is_request_fault, never_left
+from ..config.beside import warn_of_wrapped
 from ..config.retry_config import RetryConfig
 from ..config.retry_options import OperationOptions
 from ..errors import TOO_LATE, RetryError, StopReason
@@ -355,6 +356,8 @@ class Call:
     def go_by(self, token: object) -> None:
         """Go by the policy and the scope of a first token; where it has none, by those of the adapter."""
         if isinstance(token, StandardRetryToken):
+            if token.issuer is not self.strategy:
+                warn_of_wrapped(self.strategy, token.issuer, self.config, self.adapter.clock)
             self.policy, self.scope = token.issuer.policy, token.scope
             self.facts.policy = self.policy
         else:

@@ -236,7 +236,7 @@ def end_refused(call: Call, refusal: RetryError) -> RetryHistory:
         end_attempt(call, refusal, verdict)
     config, held = call.config, call.held
     if held is not None:
-        is_carried = is_raised(held.response, refusal.stop_reason, config.retry_status_codes)
+        is_carried = is_raised(held.response, refusal.stop_reason, call.policy.config.retry_status_codes)
         held.finalize(raises=config.raise_on_status and is_carried)
     seconds = None if held is None else getattr(wait_that_ended(held.error), "seconds", None)
     if refusal.stop_reason is StopReason.RATE_LIMITED and refusal.unmade is not None:
@@ -268,7 +268,7 @@ def hand_over(call: Call, history: RetryHistory) -> Response:
     assert response is not None
     attach(response, history)
     call.adapter._fill_retries(response, call.history)
-    if call.config.raise_on_status and is_raised(response, history.stop_reason, call.config.retry_status_codes):
+    if call.config.raise_on_status and is_raised(response, history.stop_reason, call.policy.config.retry_status_codes):
         return raise_alone(call, status_error(response, history))
     return response
 

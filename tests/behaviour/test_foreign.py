@@ -306,11 +306,13 @@ def test_what_is_no_strategy_is_refused(strategy: Any) -> None:
 
 
 def test_a_config_is_not_taken_beside_a_strategy_that_has_one() -> None:
-    """A foreign strategy has no config, so a config may go beside it."""
+    """One of the program's that has none leaves it to the adapter, so a config may go beside it."""
     config = RetryConfig(raise_on_status=True)
     with pytest.raises(RetryConfigError) as error:
         RetryAdapter(strategy=SimpleRetryStrategy(), config=config)
-    assert str(error.value) == f"config={config!r} (from code): only one of config and a built-in strategy is allowed"
+    assert (
+        str(error.value) == f"config={config!r} (from code): only one of config and a strategy that has one is allowed"
+    )
     assert RetryAdapter(strategy=Guide(), config=config).retry_config.raise_on_status
 
 

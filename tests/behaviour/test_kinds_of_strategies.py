@@ -32,10 +32,11 @@ from tests.support import Reply, ended, read_timeout, reset_error
 
 
 class Handing:
-    """A strategy by composition, with the three methods alone."""
+    """A strategy by composition, with the three methods and the config of what it wraps."""
 
     def __init__(self, inner: StandardRetryStrategy) -> None:
         self._inner = inner
+        self.config = inner.config
 
     def acquire_initial_retry_token(self, **given: Any) -> Any:
         return self._inner.acquire_initial_retry_token(**given)
@@ -137,8 +138,13 @@ SCENARIOS: dict[str, dict[str, Any]] = {
 }
 
 
-def seen(kind: str, caplog: pytest.LogCaptureFixture, scenario: dict[str, Any]) -> list[Any]:
-    """Return all that a program can see of a scenario."""
+def seen(
+    kind: str, caplog: pytest.LogCaptureFixture, scenario: dict[str, Any], *, is_inside: bool = False
+) -> list[Any]:
+    """Return all that a program can see of a scenario.
+
+    :param is_inside: the strategy is given the adapter's options, too.
+    """
     given = dict(scenario)
     script = [step() if callable(step) else step for step in given.pop("script")]
     block, options, method = given.pop("block", {}), given.pop("adapter", {}), given.pop("method", "GET")
@@ -152,6 +158,8 @@ def seen(kind: str, caplog: pytest.LogCaptureFixture, scenario: dict[str, Any]) 
         block["cancel"] = event = threading.Event()
         usual = clock.sleep
         clock.sleep = lambda seconds: (usual(seconds), clock.now() > 1 and event.set())[0]  # type: ignore[method-assign]
+    if is_inside:
+        given, options = {**given, **options}, {}
     strategy = KINDS[kind](StandardRetryStrategy(clock=clock, jitter="none", **given))
     adapter = scripted(*script, strategy=strategy, clock=clock, listeners=[told], **options)
     caplog.clear()
@@ -180,6 +188,16 @@ def test_who_only_hands_on_loses_nothing(kind: str, name: str, caplog: pytest.Lo
     assert seen("class", caplog, SCENARIOS[name]) == seen(kind, caplog, SCENARIOS[name])
 
 
+@pytest.mark.parametrize("name", [name for name, scenario in SCENARIOS.items() if "adapter" in scenario])
+@pytest.mark.parametrize("kind", KINDS)
+def test_options_of_the_adapter_may_be_given_to_the_strategy(
+    kind: str, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They hold as they do beside it."""
+    beside = seen("class", caplog, SCENARIOS[name])
+    assert beside == seen(kind, caplog, SCENARIOS[name], is_inside=True)
+
+
 def spied(calls: list[str], name: str, real: Any, **given: Any) -> Any:
     calls.append(name)
     return real(**given)
@@ -189,7 +207,9 @@ def spied(calls: list[str], name: str, real: Any, **given: Any) -> Any:
 def test_each_operation_calls_the_three_methods_once_where_the_papers_say_so(kind: str) -> None:
     """A spy that is put on them after mounting sees them, in an operation that succeeds at once as well."""
     strategy, calls = KINDS[kind](StandardRetryStrategy(clock=FakeClock())), []
-    adapter = scripted(200, 503, 200, 404, strategy=strategy)
+    adapter = scripted(
+        200, 503, 200, 404, strategy=strategy, clock=strategy.clock if kind != "wrapper" else strategy._inner.clock
+    )
     for name in METHODS:
         setattr(strategy, name, partial(spied, calls, name, getattr(strategy, name)))
     for expected in ([0, 2], [0, 1, 2], [0, 1]):

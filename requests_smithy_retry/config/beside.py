@@ -1,0 +1,63 @@
+"""The options of a strategy that a program wrote, beside those of its adapter (contract 1): who goes by which."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .options import warn_once
+from .retry_config import ADAPTER_OPTIONS, IN_THE_PROGRAM, RetryConfig
+
+
+def config_of(strategy: object) -> RetryConfig | None:
+    """Return the ``config`` of a strategy, whatever its class; None: it has none."""
+    config = getattr(strategy, "config", None)
+    return config if isinstance(config, RetryConfig) else None  # a Mock has any attribute
+
+
+def without_effect(config: RetryConfig, theirs: RetryConfig, *, may_override: bool = True) -> list[str]:
+    """Return the options that a strategy was given, and that its adapter does not go by.
+
+    :param config: of the adapter.
+    :param theirs: of the strategy.
+    :param may_override: the adapter's own may differ, if the program gave them.
+    """
+    return sorted(
+        name
+        for name in filter(theirs.is_given, ADAPTER_OPTIONS)
+        if getattr(config, name) != getattr(theirs, name)
+        and not (may_override and config.source(name) in IN_THE_PROGRAM)
+    )
+
+
+def warn_of_assigned(strategy: object, config: RetryConfig) -> None:
+    """Warn of the options of a strategy that is assigned to an adapter, which goes by its own."""
+    theirs = config_of(strategy)
+    names = [] if theirs is None else without_effect(config, theirs, may_override=False)
+    if names:
+        name = type(strategy).__name__
+        what = f"{', '.join(names)} of the {name} have no effect, because the adapter was made before: make another one"
+        warn_once(f"assigned {name} {names}", what)
+
+
+def warn_of_wrapped(strategy: object, inner: Any, config: RetryConfig, clock: object) -> None:
+    """Warn of what has no effect because a strategy hands out the tokens of another one.
+
+    :param strategy: of the adapter.
+    :param inner: the built-in strategy that issued its token.
+    :param config: of the adapter.
+    :param clock: of the adapter.
+    """
+    outer, kind, theirs = type(strategy).__name__, type(inner).__name__, inner.config
+    names = without_effect(config, theirs)
+    if names:
+        what = f"{', '.join(names)} of the {kind} in {outer} have no effect on the adapter"
+        warn_once(f"config {outer} {names}", f"{what}: set {outer}.config to the config of the {kind}")
+    codes = "retry_status_codes"
+    if config.is_given(codes) and getattr(config, codes) != getattr(theirs, codes):
+        why = f"the {kind} in {outer} has its own: give it to that"
+        warn_once(f"{codes} {outer}", f"{config.shown(codes)} has no effect, because {why}")
+    if hasattr(inner, "send_permit") and not hasattr(strategy, "send_permit"):
+        warn_once(f"permit {outer}", f"the rate limiter of the {kind} in {outer} has no effect: hand send_permit on")
+    if inner.clock is not clock:
+        what = f"the {kind} in {outer} goes by another clock than the adapter"
+        warn_once(f"clock {outer}", f"{what}: give the adapter the clock of the {kind}")

@@ -1,0 +1,183 @@
+"""The options of a strategy in a wrapper, and those given beside it (contract 1): each holds, or somebody is told."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+import requests
+
+from requests_smithy_retry import (
+    AdaptiveRetryStrategy,
+    RetryAdapter,
+    RetryConfig,
+    RetryConfigError,
+    RetryConfigWarning,
+    RetryListener,
+    StandardRetryStrategy,
+    retry_history,
+)
+from requests_smithy_retry.config.retry_config import ADAPTER_OPTIONS
+from requests_smithy_retry.testing import FakeClock, scripted
+from tests.behaviour.test_contradictions import asked
+from tests.kinds import subclass
+from tests.support import Guide, ended, send
+
+
+class Plain:
+    """A wrapper with the three methods alone."""
+
+    def __init__(self, inner: StandardRetryStrategy) -> None:
+        self.inner = inner
+
+    def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any:
+        return self.inner.acquire_initial_retry_token(token_scope=token_scope)
+
+    def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Any) -> Any:
+        return self.inner.refresh_retry_token_for_retry(token_to_renew=token_to_renew, error=error)
+
+    def record_success(self, *, token: Any) -> None:
+        self.inner.record_success(token=token)
+
+
+class WithConfig(Plain):
+    """One that has the config of what it wraps."""
+
+    def __init__(self, inner: StandardRetryStrategy) -> None:
+        super().__init__(inner)
+        self.config = inner.config
+
+
+class Own(Guide):
+    """A strategy of the program's with a config, and tokens of its own."""
+
+    config = RetryConfig(raise_on_status=True, timeout=3)
+
+
+def other(name: str) -> Any:
+    """A value of an option that is not its default."""
+    kinds = {
+        "enabled": False,
+        "resume": False,
+        "trust_env": False,
+        "telemetry": {"log"},
+        "listeners": [RetryListener()],
+    }
+    return kinds.get(name) if name in kinds else asked(name)
+
+
+def told(adapter: Any) -> list[str]:
+    """Send twice, and return the warnings."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            ended(adapter)
+    return [str(warning.message) for warning in found]
+
+
+@pytest.mark.parametrize("name", sorted(ADAPTER_OPTIONS))
+@pytest.mark.parametrize("wrapped", [lambda made: made, subclass, WithConfig])
+def test_an_adapter_goes_by_the_options_that_its_strategy_was_given(name: str, wrapped: Any) -> None:
+    """Whatever its class; what is given to the adapter, too, wins, and the environment comes after both."""
+    value = RetryConfig(**{name: other(name)})
+    strategy = wrapped(StandardRetryStrategy(config=value))
+    assert getattr(RetryAdapter(strategy=strategy).retry_config, name) == getattr(value, name)
+    default = getattr(RetryConfig(), name)
+    assert getattr(RetryAdapter(strategy=strategy, **{name: default}).retry_config, name) == default
+
+
+def test_the_environment_does_not_beat_the_options_of_a_wrapped_strategy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code beats it, wherever the code says so."""
+    monkeypatch.setenv("SMITHY_RETRY_OPERATION_TIMEOUT", "9")
+    with pytest.warns(RetryConfigWarning, match="operation_timeout"):
+        adapter = RetryAdapter(strategy=WithConfig(StandardRetryStrategy(operation_timeout=3)))
+    assert 3 == adapter.retry_config.operation_timeout
+
+
+@pytest.mark.parametrize("name", sorted(ADAPTER_OPTIONS))
+def test_options_that_a_wrapper_hides_are_told_of(name: str) -> None:
+    """Once, at the first token, with what to write."""
+    adapter = scripted(200, 200, strategy=Plain(StandardRetryStrategy(**{name: other(name)})))
+    said = told(adapter)
+    what = f"{name} of the StandardRetryStrategy in Plain have no effect on the adapter"
+    words = f"{what}: set Plain.config to the config of the StandardRetryStrategy"
+    assert [words] == [text for text in said if "clock" not in text]
+    beside = scripted(200, 200, strategy=Plain(StandardRetryStrategy(**{name: other(name)})), **{name: other(name)})
+    assert [] == [text for text in told(beside) if "clock" not in text]
+
+
+def test_a_wrapper_with_a_config_is_told_of_nothing() -> None:
+    """Nor is a subclass, or a strategy that has nothing to lose."""
+    clock = FakeClock()
+    for strategy in (
+        WithConfig(StandardRetryStrategy(clock=clock, operation_timeout=3)),
+        subclass(StandardRetryStrategy(clock=clock, operation_timeout=3)),
+        Plain(StandardRetryStrategy(clock=clock)),
+    ):
+        assert [] == told(scripted(200, 200, strategy=strategy, clock=clock, max_wait=5))
+
+
+def test_statuses_beside_a_wrapper_are_told_to_have_no_effect() -> None:
+    """The strategy in it has its own, unless they are the same."""
+    clock = FakeClock()
+    strategy = Plain(StandardRetryStrategy(clock=clock))
+    why = "because the StandardRetryStrategy in Plain has its own: give it to that"
+    words = f"retry_status_codes=frozenset({{418}}) (from code) has no effect, {why}"
+    assert [words] == told(scripted(418, 418, strategy=strategy, retry_status_codes={418}, clock=clock))
+    same = Plain(StandardRetryStrategy(clock=clock, retry_status_codes={418}))
+    assert [] == told(scripted(418, 200, 200, strategy=same, retry_status_codes={418}, clock=clock))
+
+
+def test_a_limiter_that_a_wrapper_hides_is_told_of() -> None:
+    """Without ``send_permit`` nobody asks it."""
+    clock = FakeClock()
+    (said,) = told(scripted(200, 200, strategy=Plain(AdaptiveRetryStrategy(clock=clock)), clock=clock))
+    assert said == "the rate limiter of the AdaptiveRetryStrategy in Plain has no effect: hand send_permit on"
+
+
+def test_two_clocks_are_told_of() -> None:
+    """A wait that one of them measures never ends by the other."""
+    (said,) = told(scripted(200, 200, strategy=Plain(StandardRetryStrategy(clock=FakeClock())), clock=FakeClock()))
+    assert said.startswith("the StandardRetryStrategy in Plain goes by another clock than the adapter")
+
+
+def test_a_strategy_that_is_assigned_does_not_bring_options_of_the_adapter() -> None:
+    """A warning names them."""
+    adapter = RetryAdapter(operation_timeout=5)
+    with pytest.warns(RetryConfigWarning, match="operation_timeout, timeout of the StandardRetryStrategy have no eff"):
+        adapter.strategy = StandardRetryStrategy(operation_timeout=3, timeout=7)
+    adapter.strategy = StandardRetryStrategy(operation_timeout=5, patience=2)
+    adapter.strategy = Guide()
+    assert 5 == adapter.retry_config.operation_timeout
+
+
+def test_a_listed_success_is_raised_by_the_list_of_the_strategy() -> None:
+    """``raise_on_status`` asks whether the last status was to be retried; the strategy in a wrapper has that list."""
+    clock = FakeClock()
+    inner = StandardRetryStrategy(clock=clock, retry_status_codes={202}, raise_on_status=True, max_attempts=2)
+    for strategy in (inner, WithConfig(inner)):
+        error = ended(scripted(202, 202, strategy=strategy, clock=clock))
+        assert isinstance(error, requests.exceptions.RetryError)
+
+
+def test_a_strategy_with_tokens_of_its_own_may_have_a_config() -> None:
+    """The adapter goes by it, and takes no other one beside it."""
+    adapter = RetryAdapter(strategy=Own())
+    assert (True, 3) == (adapter.retry_config.raise_on_status, adapter.retry_config.timeout)
+    with pytest.raises(RetryConfigError, match="only one of config and a strategy that has one is allowed"):
+        RetryAdapter(strategy=Own(), config=RetryConfig())
+
+
+def test_a_config_beside_a_strategy_holds_nothing_that_only_a_built_in_one_reads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An option of the program's is an error, a variable is warned of."""
+    with pytest.raises(RetryConfigError, match=r"max_attempts=7 \(from code\): it belongs to the strategy"):
+        RetryAdapter(strategy=Guide(), config=RetryConfig(max_attempts=7))
+    monkeypatch.setenv("SMITHY_RETRY_MAX_ATTEMPTS", "7")
+    config = RetryConfig.from_environment(timeout=3)
+    with pytest.warns(RetryConfigWarning, match="SMITHY_RETRY_MAX_ATTEMPTS.*belongs to the strategy"):
+        adapter = scripted(503, 200, strategy=Guide(), config=config)
+    assert 3 == adapter.retry_config.timeout
+    assert 2 == len(retry_history(send(adapter)).attempts)
