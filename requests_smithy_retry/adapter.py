@@ -17,8 +17,8 @@ from .config.beside import config_of, warn_of_assigned
 from .config.options import NOT_OURS, UNSET, signature_with, warn_of_void
 from .config.retry_config import (
     ADAPTER_OPTIONS,
-    CLASSIFIER_OPTIONS,
     IN_THE_PROGRAM,
+    JUDGING_OPTIONS,
     LIBRARY,
     OPTIONS,
     RetryConfig,
@@ -58,6 +58,8 @@ SHARED = "shared"
 """The word for a strategy that has the retry budgets of the process."""
 BUDGET_OPTIONS = frozenset({"mode", "quota", "retry_spec", "aws_config"})
 """The options that make the retry budgets of a strategy: they are not changed for one adapter."""
+OF_NO_STRATEGY = ADAPTER_OPTIONS - JUDGING_OPTIONS
+"""The options that a built-in strategy does not look at."""
 SHARED_OPTIONS = OPTIONS.keys() - BUDGET_OPTIONS | {"mode"}
 """Those that the environment sets beside ``strategy="shared"``."""
 POOL_DEFAULTS: dict[str, int] = {"pool_connections": 10, "pool_maxsize": 10, "pool_block": False}
@@ -174,7 +176,7 @@ class RetryAdapter(MaxRetries):
             own = shared_strategy(self.retry_config, self.clock)
         elif own is None:
             own = strategy_for(self.retry_config, self.clock)
-        elif isinstance(own, StandardRetryStrategy) and not ADAPTER_OPTIONS.issuperset((*below, *options)):
+        elif isinstance(own, StandardRetryStrategy) and not OF_NO_STRATEGY.issuperset((*below, *options)):
             own = own.under(self.retry_config)
         self._use(own)
 
@@ -489,7 +491,7 @@ def _check_beside(
         options = {**_given(config), **options}
         sources = {**{name: config.source(name) for name in options}, **sources}
     is_built_in = isinstance(strategy, StandardRetryStrategy)
-    ours = OPTIONS.keys() - BUDGET_OPTIONS if is_built_in else ADAPTER_OPTIONS | CLASSIFIER_OPTIONS
+    ours = OPTIONS.keys() - BUDGET_OPTIONS if is_built_in else ADAPTER_OPTIONS | JUDGING_OPTIONS
     for name, value in options.items():
         if name in ours:
             continue

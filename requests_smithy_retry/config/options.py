@@ -37,8 +37,8 @@ class Option(NamedTuple):
     :param default: the value if no source sets one.
     :param parse: accepts or refuses a value.
     :param meaning: one line for the table of the documentation.
-    :param adapter_only: only the adapter uses it, and no strategy does.
-    :param classifiers_only: only the classifiers use it; with a foreign strategy, the adapter asks them.
+    :param of_adapter: the adapter uses it, whatever the strategy.
+    :param judges: outcomes are judged by it: by a built-in strategy, and by the adapter beside any other.
     :param not_from_environment: no environment variable sets it, for instance because it takes an object.
     """
 
@@ -46,8 +46,8 @@ class Option(NamedTuple):
     default: Any
     parse: Parse
     meaning: str
-    adapter_only: bool = False
-    classifiers_only: bool = False
+    of_adapter: bool = False
+    judges: bool = False
     not_from_environment: bool = False
 
     @property
@@ -71,8 +71,8 @@ def option(default: Any, parse: Parse, meaning: str, **traits: Any) -> Any:
     return dataclasses.field(default=default, metadata={"option": Option("", default, parse, meaning, **traits)})
 
 
-adapter_option: Callable[..., Any] = partial(option, adapter_only=True)
-classifier_option: Callable[..., Any] = partial(option, classifiers_only=True)
+adapter_option: Callable[..., Any] = partial(option, of_adapter=True)
+judging_option: Callable[..., Any] = partial(option, judges=True)
 
 
 def options_of(owner: type) -> dict[str, Option]:

@@ -21,7 +21,7 @@ from ..core.retry_budget import PayoffTokenBucket
 from ..core.wait_queue import ATTEMPTS
 from ..errors import RetryConfigError
 from . import parsers as types
-from .options import adapter_option, classifier_option, nearest, option, options_of, warn_of_void
+from .options import adapter_option, judging_option, nearest, option, options_of, warn_of_void
 
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response
@@ -104,8 +104,8 @@ class RetryConfig:
     max_wait: float | None = adapter_option(
         None, number(none=True), "longest wait of any kind, s; a longer one ends the call with RetryLater"
     )
-    pacing: str | RateLimitDialect | Collection[RateLimitDialect] = option(
-        "announced", types.pacing, "whether sends wait for the rate limits that a server announces"
+    pacing: str | RateLimitDialect | Collection[RateLimitDialect] = adapter_option(
+        "announced", types.pacing, "whether sends wait for the rate limits that a server announces", judges=True
     )
     operation_timeout: float | None = adapter_option(
         None, number(above=0, none=True), "most seconds for all attempts and waits of an operation, s"
@@ -126,9 +126,7 @@ class RetryConfig:
     allowed_methods: Collection[str] | None = adapter_option(
         IDEMPOTENT_METHODS, types.methods, "methods that may always be sent again"
     )
-    retry_status_codes: Collection[int] = classifier_option(
-        RETRY_STATUS_CODES, status_codes, "statuses that are retried"
-    )
+    retry_status_codes: Collection[int] = judging_option(RETRY_STATUS_CODES, status_codes, "statuses that are retried")
     idempotency_key: bool | Callable[..., str] = adapter_option(
         False, types.idempotency_key, "send an idempotency key where one is needed", not_from_environment=True
     )
@@ -145,13 +143,13 @@ class RetryConfig:
         None, types.function, "function of a request that returns the name of its scope", not_from_environment=True
     )
     enabled: bool = adapter_option(True, types.boolean, "False: behave as a plain HTTPAdapter")
-    classifiers: Iterable[RetryClassifier] = classifier_option(
+    classifiers: Iterable[RetryClassifier] = judging_option(
         (),
         types.classifiers,
         "classifiers besides the default ones, or with only(...) instead of them",
         not_from_environment=True,
     )
-    validate: Callable[[Response], bool | float] | None = classifier_option(
+    validate: Callable[[Response], bool | float] | None = judging_option(
         None,
         types.validate,
         "function of a 2xx: True if it is an answer, False to retry it, or seconds until the next poll",
@@ -389,10 +387,10 @@ class RetryConfig:
 
 OPTIONS = options_of(RetryConfig)
 """Every option by name, in the order of the documentation."""
-ADAPTER_OPTIONS = frozenset(name for name, item in OPTIONS.items() if item.adapter_only)
+ADAPTER_OPTIONS = frozenset(name for name, item in OPTIONS.items() if item.of_adapter)
 """The options that the adapter itself uses. All others are the strategy's."""
-CLASSIFIER_OPTIONS = frozenset(name for name, item in OPTIONS.items() if item.classifiers_only)
-"""The options that the classifiers use. Beside a foreign strategy, the adapter asks them for the resend rule."""
+JUDGING_OPTIONS = frozenset(name for name, item in OPTIONS.items() if item.judges)
+"""The options by which outcomes are judged: by a built-in strategy, and by the adapter beside any other."""
 
 
 class RetryOptions(TypedDict, total=False):

@@ -290,7 +290,7 @@ THREE = (
 OF_THE_ADAPTER = {
     *("allowed_methods", "deadline_header", "enabled", "idempotency_key", "listeners", "max_wait", "on_unauthorized"),
     *("operation_attempt_timeout", "operation_timeout", "raise_on_status", "resume", "scope", "telemetry", "timeout"),
-    *("trust_env", "max_idle"),
+    *("trust_env", "max_idle", "pacing"),
 }
 OF_THE_BUDGET = {"mode", "quota", "retry_spec", "aws_config"}
 OF_CLASSIFIERS = {"classifiers", "retry_status_codes", "validate"}

@@ -10,9 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from urllib3.util import Retry
 
-from requests_smithy_retry import RateLimitDialect, RetryLater, StopReason, retry_history, retry_options
+from requests_smithy_retry import (
+    RateLimitDialect,
+    RetryAdapter,
+    RetryLater,
+    StandardRetryStrategy,
+    StopReason,
+    retry_history,
+    retry_options,
+)
 from requests_smithy_retry.testing import FakeClock
-from tests.support import URL, Reply, before_each_sleep, ended, reset_error, scripted, send
+from tests.kinds import subclass
+from tests.support import URL, Guide, Reply, before_each_sleep, ended, reset_error, scripted, send
 
 SCOPE = "https://api.example.com:443"
 
@@ -336,6 +345,25 @@ def test_a_user_adds_a_dialect_in_one_line() -> None:
     for _ in range(2):
         send(adapter)
     assert [3.0] == adapter.clock.sleeps
+
+
+@pytest.mark.parametrize("strategy", [Guide, StandardRetryStrategy, lambda: subclass(StandardRetryStrategy())])
+def test_pacing_goes_beside_any_strategy(strategy: Any) -> None:
+    """The adapter waits for limits, whoever decides about retries: switched off, or by a dialect of the program's."""
+    acme = RateLimitDialect("acme-left", reset="acme-next")
+    used_up = {"acme-left": "0", "acme-next": "3s"}
+    for pacing, status, seconds in (("off", 200, []), (acme, 200, [3]), (acme, 403, [3])):
+        clock = FakeClock()
+        adapter = scripted(Reply(status, used_up), 200, 200, strategy=strategy(), pacing=pacing, clock=clock)
+        for _ in range(2):
+            send(adapter)
+        assert seconds == [int(wait) for wait in clock.sleeps if wait > 1]  # and up to a tenth longer
+
+
+def test_the_environment_sets_pacing_beside_any_strategy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As all options of the adapter."""
+    monkeypatch.setenv("SMITHY_RETRY_PACING", "off")
+    assert "off" == RetryAdapter(strategy=Guide()).retry_config.pacing
 
 
 SIGNED = "AWS4-HMAC-SHA256 Credential={}/20260101/eu/x/aws4_request, SignedHeaders=host, Signature={}"

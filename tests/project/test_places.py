@@ -50,7 +50,7 @@ OPTION_PLACES: dict[str, Callable[[str], bool]] = {
     "tests/behaviour/test_contradictions.py": lambda name: works(
         lambda name: [OPTIONS[name].parse(value) for value in test_contradictions.samples(name)], name
     ),
-    "tests/behaviour/test_foreign.py": lambda name: OPTIONS[name].adapter_only == (name in test_foreign.OF_THE_ADAPTER),
+    "tests/behaviour/test_foreign.py": lambda name: OPTIONS[name].of_adapter == (name in test_foreign.OF_THE_ADAPTER),
     "tests/unit/config/test_worst_case.py": lambda name: (
         name in {*test_worst_case.MATTERING, *test_worst_case.NO_MATTER}
     ),
