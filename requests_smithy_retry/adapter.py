@@ -14,12 +14,11 @@ from urllib3.util.retry import Retry
 from .checks import Unshown
 from .clock import SYSTEM_CLOCK, Clock
 from .config.beside import config_of, warn_of_assigned
-from .config.options import NOT_OURS, UNSET, signature_with, warn_of_void
+from .config.options import LIBRARY, NOT_OURS, UNSET, signature_with, warn_of_void
 from .config.retry_config import (
     ADAPTER_OPTIONS,
     IN_THE_PROGRAM,
     JUDGING_OPTIONS,
-    LIBRARY,
     OPTIONS,
     RetryConfig,
     RetryOptions,

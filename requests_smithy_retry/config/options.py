@@ -105,13 +105,19 @@ def warn_once(key: str, message: str) -> None:
         warnings.warn(message, RetryConfigWarning, stacklevel=level_outside())
 
 
-def warn_of_void(name: str, value: object, source: str, winner: str) -> None:
-    """Warn about a variable of ours that has no effect because another setting wins; do nothing for another source."""
+def warn_of_void(name: str, value: object, source: str, winner: str, *, is_code: bool = False) -> None:
+    """Warn about a variable of ours that has no effect because another setting wins, and about a library's code that is
+    not called; do nothing for another source.
+
+    :param is_code: the value is code, such as a function.
+    """
     variable = source.removeprefix(source_of(""))
-    if source == source_of(variable) and variable.startswith(PREFIX):
-        warn_once(variable, str(RetryConfigError(name, value, source, f"it has no effect, because {winner}")))
+    if (source == source_of(variable) and variable.startswith(PREFIX)) or (is_code and source == LIBRARY):
+        message = str(RetryConfigError(name, value, source, f"it has no effect, because {winner}"))
+        warn_once(variable if variable.startswith(PREFIX) else name, message)
 
 
+LIBRARY = "the library's defaults"
 NOT_OURS = "it belongs to the strategy that the adapter was given"
 
 WORDS = {

@@ -113,7 +113,7 @@ def as_table(settings: Iterable[Setting]) -> str:
 
 
 def is_set(setting: Setting) -> bool:
-    return not setting.source.startswith(("default", "from retry_spec"))
+    return not setting.source.startswith(("default", "retry_spec"))
 
 
 def summary(settings: Iterable[Setting]) -> str:

@@ -21,7 +21,7 @@ from ..core.retry_budget import PayoffTokenBucket
 from ..core.wait_queue import ATTEMPTS
 from ..errors import RetryConfigError
 from . import parsers as types
-from .options import adapter_option, judging_option, nearest, option, options_of, warn_of_void
+from .options import LIBRARY, adapter_option, judging_option, nearest, option, options_of, warn_of_void
 
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response
@@ -270,7 +270,7 @@ class RetryConfig:
             if source.startswith(("environment variable AWS_", "profile ")):
                 return source
             if name == "retry_spec":
-                return f"from retry_spec {self.retry_spec}"
+                return f"retry_spec {self.retry_spec}"
         return None
 
     def replace(self, **options: Any) -> RetryConfig:
@@ -298,7 +298,7 @@ class RetryConfig:
                 warn_of_void(name, getattr(self, name), self.source(name), f"{new.shown(name)} wins")
         overruled = _overruled(new)
         for name, winner in overruled.items():
-            warn_of_void(name, getattr(new, name), new.source(name), winner)
+            warn_of_void(name, getattr(new, name), new.source(name), winner, is_code=OPTIONS[name].not_from_environment)
         new = new._unset(overruled)
         _check_contradictions(new)
         return new
@@ -330,13 +330,13 @@ class RetryConfig:
 
         ``"code"``, ``"environment variable SMITHY_RETRY_MAX_ATTEMPTS"``, ``"environment variable AWS_MAX_ATTEMPTS"``,
         ``"profile 'x' in ~/.aws/config"``, ``"max_retries"``, ``"the command line"``, ``"the library's defaults"``,
-        ``"from retry_spec 2.1"``, or ``"default"``.
+        ``"retry_spec 2.1"``, or ``"default"``.
 
         :raises TypeError: for an unknown option.
         """
         check_names({name: None})
         if name == "max_attempts" and self.max_attempts is None and self.most_attempts is not None:
-            return f"from retry_spec {self.retry_spec}"
+            return f"retry_spec {self.retry_spec}"
         if name == "quota":
             return self._sources.get(name) or self._asks_for_numbers() or "default"
         return self._sources.get(name, "default")
@@ -502,7 +502,6 @@ def contradictions(config: RetryConfig) -> Iterator[tuple[str, str, str]]:
 COMMAND_LINE = "the command line"
 IN_THE_PROGRAM = frozenset({"code", COMMAND_LINE, "max_retries"})
 """The sources in the program itself, beside the class of a strategy."""
-LIBRARY = "the library's defaults"
 
 
 def _rank(source: str) -> int:

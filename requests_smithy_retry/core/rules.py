@@ -44,7 +44,7 @@ def named_wait(reason: RetryReason, *, heeds_hints: bool) -> Hint | None:
     :param heeds_hints: the waits that servers ask for count, too.
     """
     source = reason.retry_after_source or OWN_RULE
-    is_heeded = source != PAUSE and (heeds_hints or source not in HINTS)
+    is_heeded = heeds_hints or source not in HINTS
     return Hint(reason.retry_after, source) if reason.retry_after is not None and is_heeded else None
 
 

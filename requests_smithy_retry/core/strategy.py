@@ -394,7 +394,7 @@ class StandardRetryStrategy:
         failures, exceeded = progress.failures, None
         polls = asks_again(outcome, reason, is_translated=self.policy.counts is not None)
         free = is_free(outcome, reason, polls=polls, counts_attempts=quota.counts_attempts)
-        named = named_wait(reason, heeds_hints=self.policy.heeds_hints) if free else None
+        named = named_wait(reason, heeds_hints=self.policy.heeds_hints) if free and polls else None
         retry = progress.retries + (named is None)
         if self.policy.counts is not None:
             failures, exceeded = self.policy.counts(failures, outcome)

@@ -79,7 +79,7 @@ class Renewal(Feature):
 
     def _may_renew(self, call: Call) -> bool:
         """Return True for a call with credentials, at the origin to which the program sent them, once."""
-        request, most = call.request, call.options.max_attempts or call.config.most_attempts
+        request, most = call.request, call.options.max_attempts or call.policy.most_attempts
         if DONE in call.data or any(self.renew is one for one in _of_thread.asked):
             return False
         if most is not None and call.number >= most:

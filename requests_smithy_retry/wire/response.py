@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import enum
 import http.client
+import io
 import re
 import socket
 from io import BufferedReader
@@ -439,13 +440,26 @@ def peek_streamed(response: Response) -> Peeked | None:
     """
     raw: Any = response.raw
     reader = reader_of(raw)
-    if reader is None or "json" not in str(response.headers.get("content-type", "")).lower():
+    if "json" not in str(response.headers.get("content-type", "")).lower():
         return None
+    if reader is None:
+        return _peek_in_memory(response)
     length = raw._original_response.length
     is_short = response.status_code >= 400 and raw.chunked if length is None else length <= PEEK_BYTES
     usual = timeout_of(reader._sock)  # type: ignore[attr-defined]
     seconds = PEEK_SECONDS if usual is None else min(PEEK_SECONDS, 0.9 * usual)
     return peek(response, seconds=seconds) if is_short else None
+
+
+def _peek_in_memory(response: Response) -> Peeked | None:
+    """Peek at the body of a mock, which lies in memory, if it is short."""
+    file = getattr(response.raw, "_fp", None)
+    body = file.getvalue()[file.tell() :] if isinstance(file, io.BytesIO) else b""
+    is_seen = response.status_code >= 400 or "content-length" in response.headers
+    if not is_seen or not 0 < len(body) <= PEEK_BYTES:
+        return None
+    is_coded = bool(response.headers.get("content-encoding"))
+    return Peeked(True, decoded(response, body, PEEK_BYTES)[0] if is_coded else body)
 
 
 def _fetch(reader: Reader, before: bytes, framing: Sized | Chunks, most: int, seconds: float | None) -> None:

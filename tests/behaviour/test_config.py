@@ -47,7 +47,7 @@ def test_each_value_knows_its_source() -> None:
     """Code, default and the chosen specification are told apart, also where code gives the default."""
     config = RetryConfig(backoff=None, retry_spec="2.0")
     names = ("backoff", "retry_spec", "max_attempts", "jitter")
-    assert ["code", "code", "from retry_spec 2.0", "default"] == [config.source(name) for name in names]
+    assert ["code", "code", "retry_spec 2.0", "default"] == [config.source(name) for name in names]
     assert (True, False) == (config.is_given("backoff"), config.is_given("quota"))
     with pytest.raises(TypeError, match="did you mean 'quota'"):
         config.source("quotas")
@@ -67,7 +67,7 @@ def test_what_the_specification_decides_is_shown_as_it_is_in_force(options, expe
     [
         (lambda: RetryConfig(), "default"),
         (lambda: RetryConfig(quota=500), "code"),
-        (lambda: RetryConfig(retry_spec="2.1"), "from retry_spec 2.1"),
+        (lambda: RetryConfig(retry_spec="2.1"), "retry_spec 2.1"),
         (lambda: RetryAdapter(max_retries=Retry(5)).retry_config, "default"),
         (lambda: RetryConfig.from_environment(aws_config=True), "environment variable AWS_RETRY_MODE"),
     ],
@@ -96,7 +96,7 @@ def test_a_config_is_shown() -> None:
     lines = config.explain().splitlines()
     assert ["option", *RetryOptions.__annotations__] == [line.split()[0] for line in lines]
     rows = {line.split()[0]: [part.strip() for part in line.split("  ") if part][1:] for line in lines}
-    assert ["500", "from retry_spec 2.0"] == rows["quota"]
+    assert ["500", "retry_spec 2.0"] == rows["quota"]
     assert ["408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529", "default"] == rows["retry_status_codes"]
     assert "every option has its default" == RetryConfig().explain(all=False)
 

@@ -12,6 +12,7 @@ from requests_smithy_retry import (
     RetryAdapter,
     RetryConfig,
     RetryConfigError,
+    RetryConfigWarning,
     RetryOptions,
     StandardRetryStrategy,
     TokenBucket,
@@ -193,6 +194,31 @@ def test_a_variable_that_does_nothing_is_warned_of_once(code, name, text, shown,
             RetryAdapter(**code)
     said = f"{name}={shown} (from environment variable {variable}): it has no effect, because {why}"
     assert [(said, __file__)] == [(str(warning.message), warning.filename) for warning in caught]
+
+
+@pytest.mark.parametrize(
+    ("options", "variables", "winner"),
+    [
+        ({"max_attempts": 1}, {}, "max_attempts=1 (from code)"),
+        ({}, {"MAX_ATTEMPTS": "1"}, "max_attempts=1 (from environment variable SMITHY_RETRY_MAX_ATTEMPTS)"),
+    ],
+)
+def test_a_librarys_function_that_is_not_called_is_warned_of(options, variables, winner, monkeypatch) -> None:
+    """Its users would otherwise meet a 401 of an expired token, an hour later."""
+    for name, text in variables.items():
+        monkeypatch.setenv(f"SMITHY_RETRY_{name}", text)
+    with pytest.warns(RetryConfigWarning) as caught:
+        RetryAdapter(defaults=RetryConfig(on_unauthorized=len), **options)
+    why = f"it has no effect, because {winner} wins, and new credentials are sent with a second request"
+    said = f"on_unauthorized=<built-in function len> (from the library's defaults): {why}"
+    assert [(said, __file__)] == [(str(warning.message), warning.filename) for warning in caught]
+
+
+def test_a_source_is_told_of_in_a_sentence() -> None:
+    """Also where one option sets another."""
+    words = r"^quota=500 \(from retry_spec 2.0\): beside strategy='shared' only 'payoff' is allowed"
+    with pytest.raises(RetryConfigError, match=words):
+        RetryAdapter(strategy="shared", retry_spec="2.0")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import requests
+from requests.auth import HTTPDigestAuth
 
 from requests_smithy_retry import (
     AdaptiveRetryStrategy,
@@ -16,13 +17,14 @@ from requests_smithy_retry import (
     RetryConfigWarning,
     RetryListener,
     StandardRetryStrategy,
+    resign,
     retry_history,
 )
 from requests_smithy_retry.config.retry_config import ADAPTER_OPTIONS
 from requests_smithy_retry.testing import FakeClock, scripted
 from tests.behaviour.test_contradictions import asked
 from tests.kinds import subclass
-from tests.support import Guide, ended, send
+from tests.support import URL, Guide, Reply, ended, send
 
 
 class Plain:
@@ -159,6 +161,18 @@ def test_a_listed_success_is_raised_by_the_list_of_the_strategy() -> None:
     for strategy in (inner, WithConfig(inner)):
         error = ended(scripted(202, 202, strategy=strategy, clock=clock))
         assert isinstance(error, requests.exceptions.RetryError)
+
+
+@pytest.mark.parametrize("auth", [None, resign(HTTPDigestAuth("user", "password"))])
+def test_the_number_of_attempts_of_a_wrapped_strategy_bounds_new_credentials(auth: Any) -> None:
+    """As it does of one that is not wrapped."""
+    stale = Reply(401, {"WWW-Authenticate": 'Digest realm="a", nonce="2", qop="auth", stale=true'})
+    clock = FakeClock()
+    inner = StandardRetryStrategy(clock=clock, max_attempts=2, on_unauthorized=lambda _: {"Authorization": "new"})
+    for strategy in (inner, WithConfig(inner)):
+        adapter = scripted(503, stale, 200, strategy=strategy, clock=clock)
+        request = requests.Request("GET", URL, headers={"Authorization": "old"}, auth=auth).prepare()
+        assert (401, 2) == (adapter.send(request).status_code, len(adapter.sent))
 
 
 def test_a_strategy_with_tokens_of_its_own_may_have_a_config() -> None:

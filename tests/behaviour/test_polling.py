@@ -38,7 +38,7 @@ def pending(kind: ErrorKind = ErrorKind.TRANSIENT, seconds: float = 2.0) -> Any:
 
 @classifier
 def locked(outcome: Outcome) -> RetryAction | None:
-    """A refusal of this one request, which may be asked again every second."""
+    """A refusal of this one request, which may be sent again after a second."""
     kind = ErrorKind.CLIENT
     return RetryAction.retryable_error_with_explicit_delay(kind, 1.0) if outcome.status == 409 else None
 
@@ -55,7 +55,6 @@ ACCEPTED = Reply(202, {"Retry-After": "1"})
 WAYS: dict[str, tuple[Any, dict[str, Any]]] = {
     "validate names seconds": (PENDING, {"validate": soon}),
     "a classifier names seconds": (PENDING, {"classifiers": [pending(seconds=1.0)]}),
-    "a classifier names seconds for a 409": (409, {"classifiers": [locked]}),
     "a 202 names seconds, and validate says False": (ACCEPTED, {"validate": done}),
 }
 every_way = pytest.mark.parametrize(("reply", "options"), WAYS.values(), ids=WAYS)
@@ -95,6 +94,17 @@ def test_polls_are_bounded(
     adapter = scripted(*[reply] * polls, quota="payoff", **options, **more)
     history = retry_history(send(adapter))
     assert (reason, polls, 1.0) == (history.stop_reason, len(adapter.sent), history.retry_after)
+
+
+@pytest.mark.parametrize(("options", "sent"), [({}, 3), ({"max_attempts": 5}, 5), ({"operation_timeout": 300}, 3)])
+@pytest.mark.parametrize("quota", ["payoff", 500, None])
+def test_seconds_for_a_refusal_are_a_retry_that_counts(quota: Any, options: dict[str, Any], sent: int) -> None:
+    """Only an answer polls; a request that is refused is not sent for as long as there is time. It is no outage."""
+    adapter = scripted(*[409] * 9, classifiers=[locked], quota=quota, **options)
+    history = retry_history(send(adapter))
+    assert (StopReason.MAX_ATTEMPTS, sent) == (history.stop_reason, len(adapter.sent))
+    assert [1.0] * (sent - 1) == adapter.clock.sleeps
+    assert {None} == {bucket.down_for for bucket in adapter.strategy.snapshot().buckets.values()} or quota is None
 
 
 def test_a_failure_between_polls_is_the_first() -> None:

@@ -10,6 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import responses
+from requests.adapters import HTTPAdapter
 
 from requests_smithy_retry import (
     ErrorInBodyClassifier,
@@ -20,12 +22,12 @@ from requests_smithy_retry import (
     retry_history,
 )
 from requests_smithy_retry.core import held
-from requests_smithy_retry.testing import FakeClock
+from requests_smithy_retry.testing import FakeClock, ScriptedReply, scripted
 from requests_smithy_retry.wire import response as wire
 from tests.behaviour.test_resume import TAG, Shelf
 from tests.behaviour.test_ways_of_reading import LEAVES, READS, ours, plain, seen
 from tests.faults import Behaviour, CutBody, Drip, FaultServer, Reply
-from tests.support import session_with
+from tests.support import URL, send, session_with
 
 pytestmark = [
     pytest.mark.real_time,
@@ -72,6 +74,51 @@ def adapter(found: Any = True, **options: Any) -> RetryAdapter:
     item = ErrorInBodyClassifier(lambda body: found if body["busy"] else None, "busy")
     options = {"clock": FakeClock(), "quota": None, "pool_block": True, "pool_maxsize": 1, **options}
     return RetryAdapter(classifiers=[item], **options)
+
+
+MOCKED = {
+    "an error": (ScriptedReply(400, JSON, BUSY), True),
+    "a 200 with a length": (ScriptedReply(200, {**JSON, "Content-Length": str(len(BUSY))}, BUSY), True),
+    "gzip": (ScriptedReply(400, {**JSON, "Content-Encoding": "gzip"}, gzip.compress(BUSY)), True),
+    "a 200 without one": (ScriptedReply(200, JSON, BUSY), False),
+    "long": (ScriptedReply(400, JSON, LONG), False),
+    "empty": (ScriptedReply(400, JSON), False),
+    "no BytesIO": (ScriptedReply(400, JSON, BUSY, cut=True), False),
+}
+
+
+@pytest.mark.parametrize("kind", MOCKED)
+def test_the_body_of_a_mock_is_seen_as_that_of_a_server_would_be(kind: str) -> None:
+    """It lies in memory; who streams it reads all of it."""
+    reply, is_seen = MOCKED[kind]
+    item = ErrorInBodyClassifier(lambda body: True if body["busy"] else None, "busy")
+    made = scripted(reply, 200, classifiers=[item], quota=None)
+    response = send(made, stream=True)
+    assert (200, 2) if is_seen else (reply.status, 1) == (response.status_code, len(made.sent))
+    if kind != "no BytesIO":
+        assert made.responses[0].raw.closed or made.responses[0].content in (BUSY, LONG, b"")
+
+
+@pytest.mark.parametrize("library", ["responses", "requests_mock"])
+def test_a_streamed_error_of_a_mock_is_retried(library: str) -> None:
+    """By the usual calls of both libraries; requests-mock names no type of its own."""
+    pytest.importorskip(library)
+    made = session_with(adapter())
+    if library == "responses":
+        with responses.RequestsMock() as mock:
+            mock.get(URL, status=400, json={"busy": True})
+            mock.get(URL, json={"busy": False})
+            assert {"busy": False} == made.get(URL, stream=True).json()
+        return
+    import requests_mock
+
+    service = requests_mock.Adapter()
+    service.register_uri(
+        "GET", URL, [{"status_code": 400, "json": {"busy": True}, "headers": JSON}, {"json": {"busy": False}}]
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(HTTPAdapter, "send", lambda own, request, **how: service.send(request, **how))
+        assert {"busy": False} == made.get(URL, stream=True).json()
 
 
 @pytest.mark.parametrize("kind", [*SHORT, *OTHERS])
