@@ -94,7 +94,8 @@ class RetryAdapter(MaxRetries):
         of the process share that have it.
     :param defaults: options of a library that mounts the adapter for its users: the environment's values, and options
         given here, override them.
-    :param clock: tells the time and sleeps; by default the built-in strategy's own, or the machine's.
+    :param clock: tells the time and sleeps; by default the built-in strategy's own, or the machine's. Beside a built-in
+        strategy no other one is allowed.
     :param options: any option of :class:`RetryConfig`.
     :raises RetryConfigError: for a bad option, or options that contradict each other.
     :raises TypeError: for an unknown option.
@@ -132,6 +133,7 @@ class RetryAdapter(MaxRetries):
         known, others = self._own_options(dict(options))
         own = strategy.clock if isinstance(strategy, StandardRetryStrategy) else SYSTEM_CLOCK
         self.clock = own if clock is None else clock
+        _check_clock(strategy, self.clock)
         self._given = strategy is not None
         self._configure(config, strategy, defaults, known, max_retries)
         self.__dict__.pop("max_retries", None)  # set before us, which with HTTPAdapter says nothing from here on
@@ -289,6 +291,7 @@ class RetryAdapter(MaxRetries):
     @strategy.setter
     def strategy(self, strategy: RetryStrategy) -> None:
         _check_beside(strategy, None, {}, {})
+        _check_clock(strategy, self.clock)
         warn_of_assigned(strategy, self.retry_config)
         self._given = True
         self._use(strategy)
@@ -499,6 +502,13 @@ def _check_beside(
             continue
         allowed = f"it belongs to the strategy: give it to {strategy!r} instead"
         raise RetryConfigError(name, value, sources[name], allowed)
+
+
+def _check_clock(strategy: object, clock: Clock) -> None:
+    """Refuse a built-in strategy that goes by another clock than its adapter: the waits of one would not move both."""
+    if isinstance(strategy, StandardRetryStrategy) and strategy.clock is not clock:
+        allowed = f"the clock of the strategy, {strategy.clock!r}, is allowed: give both the same one"
+        raise RetryConfigError("clock", clock, "code", allowed)
 
 
 # A mix-in before us (requests-ratelimiter) may pass on only the options in the signature.

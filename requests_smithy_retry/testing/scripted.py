@@ -119,9 +119,11 @@ class ScriptedAdapter(RetryAdapter, ScriptedTransport):  # type: ignore[misc]  #
 def scripted(*script: Step, **options: Any) -> ScriptedAdapter:
     """Make an adapter that plays these steps on a :class:`FakeClock`, by default without jitter.
 
-    :param options: the adapter's options, ``clock`` and ``jitter`` included.
+    :param options: the adapter's options, ``clock`` and ``jitter`` included. A built-in ``strategy`` needs a fake
+        clock, which is then the adapter's, too.
     """
-    options.setdefault("clock", FakeClock())
+    theirs = getattr(options.get("strategy"), "clock", None)
+    options.setdefault("clock", theirs if isinstance(theirs, FakeClock) else FakeClock())
     if "strategy" not in options and "config" not in options:
         options.setdefault("jitter", "none")
     return ScriptedAdapter(script=script, **options)  # type: ignore[call-arg]  # the transport takes it

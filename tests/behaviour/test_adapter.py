@@ -397,7 +397,7 @@ def test_max_retries_beside_max_attempts_is_an_error(value):
 def test_another_strategy_may_be_assigned():
     """Operations that begin afterwards go by the new strategy."""
     adapter = scripted(503)
-    adapter.strategy = SimpleRetryStrategy(max_attempts=1)
+    adapter.strategy = SimpleRetryStrategy(max_attempts=1, clock=adapter.clock)
     assert 503 == send(adapter).status_code
 
 

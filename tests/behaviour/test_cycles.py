@@ -129,7 +129,8 @@ class Wrapping(SimpleRetryStrategy):
 @pytest.mark.parametrize("strategy", [SimpleRetryStrategy, Guided, Wrapping])
 def test_an_error_goes_with_its_last_reference(strategy: Callable[..., Any]) -> None:
     """Neither the loop nor a strategy's refusal keeps the error that a caller has caught."""
-    adapter = testing.scripted(*[requests.ConnectionError("no") for _ in range(3)], strategy=strategy(max_attempts=2))
+    made = strategy(max_attempts=2, clock=testing.FakeClock())
+    adapter = testing.scripted(*[requests.ConnectionError("no") for _ in range(3)], strategy=made)
     with pytest.raises(requests.ConnectionError) as caught:
         adapter.send(prepare())
     reference = weakref.ref(caught.value)

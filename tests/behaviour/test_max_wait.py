@@ -96,7 +96,7 @@ SEVEN = Reply(429, {"Retry-After": "7"})
         (SEVEN, {"operation_timeout": 1.5}, 7.0),
         (Reply(503, {"Retry-After": "7"}), {"patience": 2, "max_retry_after": 5}, 7.0),
         (Reply(503), {"operation_timeout": 1.5, "backoff": 4, "jitter": "none"}, 4.0),
-        (SEVEN, {"operation_timeout": 1.5, "strategy": SimpleRetryStrategy()}, 7.0),
+        (SEVEN, {"operation_timeout": 1.5, "strategy": SimpleRetryStrategy(clock=FakeClock())}, 7.0),
         (SEVEN, {"patience": 0, "max_wait": 7}, StopReason.HINT_TOO_LONG),
         (SEVEN, {"operation_timeout": 1.5, "max_wait": 7}, StopReason.DEADLINE),
         (SEVEN, {"max_attempts": 1}, StopReason.MAX_ATTEMPTS),

@@ -58,7 +58,8 @@ def test_where_the_deadline_had_passed_nothing_is_sent_and_everybody_is_told(kin
             told.append("gave up")
 
     clock = FakeClock()
-    adapter = scripted(clock=clock, strategy=kind(), listeners=[Told()])
+    strategy: Any = Guide() if kind is Guide else kind(clock=clock)
+    adapter = scripted(clock=clock, strategy=strategy, listeners=[Told()])
     with retry_options(deadline=1, clock=clock):
         clock.advance(2)
         with pytest.raises(requests.exceptions.ConnectTimeout, match="not sent: the deadline had passed") as caught:
@@ -80,9 +81,10 @@ def test_what_is_not_sent_for_want_of_a_permit_tells_its_story(stream: bool, kin
         def send_permit(self, *, token: Any, deadline: float | None, waited: float) -> None:
             raise RetryError("no permit in time", stop_reason=StopReason.RATE_LIMITED)
 
-    request = prepare()
+    request, given = prepare(), {} if kind is Guide else {"clock": FakeClock()}
+    adapter = scripted(503, strategy=Stingy(**given))
     with pytest.raises(requests.exceptions.ConnectTimeout) as caught:
-        scripted(503, strategy=Stingy()).send(request, stream=stream)
+        adapter.send(request, stream=stream)
     assert ("not sent: no permit in time", request) == (str(caught.value), caught.value.request)
     history = retry_history(caught.value)
     assert ((), 4) == (history.attempts, history.max_attempts)

@@ -144,6 +144,20 @@ def test_two_clocks_are_told_of() -> None:
     assert said.startswith("the StandardRetryStrategy in Plain goes by another clock than the adapter")
 
 
+def test_two_clocks_are_refused_where_they_are_seen_at_once() -> None:
+    """An adapter has the clock of its built-in strategy, and takes no other one, nor a strategy with another one."""
+    clock = FakeClock()
+    strategy = StandardRetryStrategy(clock=clock)
+    assert clock is RetryAdapter(strategy=strategy).clock
+    words = r"clock=<FakeClock now=5> \(from code\): the clock of the strategy, <FakeClock now=0>, is allowed"
+    with pytest.raises(RetryConfigError, match=words):
+        RetryAdapter(strategy=strategy, clock=FakeClock(5))
+    adapter = RetryAdapter(clock=FakeClock(5))
+    with pytest.raises(RetryConfigError, match=words):
+        adapter.strategy = strategy
+    assert strategy is not adapter.strategy
+
+
 def test_a_strategy_that_is_assigned_does_not_bring_options_of_the_adapter() -> None:
     """A warning names them."""
     adapter = RetryAdapter(operation_timeout=5)

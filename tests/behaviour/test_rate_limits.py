@@ -347,14 +347,18 @@ def test_a_user_adds_a_dialect_in_one_line() -> None:
     assert [3.0] == adapter.clock.sleeps
 
 
-@pytest.mark.parametrize("strategy", [Guide, StandardRetryStrategy, lambda: subclass(StandardRetryStrategy())])
+def made(clock: FakeClock) -> StandardRetryStrategy:
+    return StandardRetryStrategy(clock=clock)
+
+
+@pytest.mark.parametrize("strategy", [lambda clock: Guide(), made, lambda clock: subclass(made(clock))])
 def test_pacing_goes_beside_any_strategy(strategy: Any) -> None:
     """The adapter waits for limits, whoever decides about retries: switched off, or by a dialect of the program's."""
     acme = RateLimitDialect("acme-left", reset="acme-next")
     used_up = {"acme-left": "0", "acme-next": "3s"}
     for pacing, status, seconds in (("off", 200, []), (acme, 200, [3]), (acme, 403, [3])):
         clock = FakeClock()
-        adapter = scripted(Reply(status, used_up), 200, 200, strategy=strategy(), pacing=pacing, clock=clock)
+        adapter = scripted(Reply(status, used_up), 200, 200, strategy=strategy(clock), pacing=pacing, clock=clock)
         for _ in range(2):
             send(adapter)
         assert seconds == [int(wait) for wait in clock.sleeps if wait > 1]  # and up to a tenth longer

@@ -28,6 +28,7 @@ from requests_smithy_retry import (
 )
 from requests_smithy_retry.prometheus import PrometheusListener
 from requests_smithy_retry.smithy import SdkHeaders
+from requests_smithy_retry.testing import FakeClock
 from tests.behaviour.test_otel import Telemetry
 from tests.support import Guide, Reply, prepare, read_timeout, scripted
 
@@ -70,7 +71,7 @@ SCRIPTS: dict[str, tuple[dict[str, Any], tuple[Any, ...]]] = {
         (Reply(503, LEAKY, BODY), Reply(503, LEAKY, BODY)),
     ),
     "scope without a permit": (
-        {"scope": lambda request: request.url, "strategy": AdaptiveRetryStrategy(max_permit_wait=0)},
+        {"scope": lambda request: request.url, "strategy": AdaptiveRetryStrategy(max_permit_wait=0, clock=FakeClock())},
         (Reply(429, LEAKY, BODY),),
     ),
     "a strategy that quotes": ({"strategy": Talkative()}, (leaky_error(),)),

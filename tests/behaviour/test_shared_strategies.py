@@ -52,7 +52,8 @@ def test_adapters_with_options_of_their_own_spend_the_same_budget() -> None:
 
 def test_the_strategys_own_settings_count_above_a_librarys_defaults() -> None:
     """What the strategy was given stays."""
-    adapter: Any = scripted(strategy=StandardRetryStrategy(patience=1), defaults=RetryConfig(patience=9, max_backoff=3))
+    strategy = StandardRetryStrategy(patience=1, clock=FakeClock())
+    adapter: Any = scripted(strategy=strategy, defaults=RetryConfig(patience=9, max_backoff=3))
     assert (1, 3) == (adapter.strategy.config.patience, adapter.strategy.config.max_backoff)
 
 

@@ -85,7 +85,7 @@ class Undelayed(SimpleRetryStrategy):
         return dataclasses.replace(super().refresh_retry_token_for_retry(**told), retry_delay=None)
 
 
-@pytest.mark.parametrize("strategy", [Guide(delay=None), Undelayed()], ids=["foreign", "subclass"])
+@pytest.mark.parametrize("strategy", [Guide(delay=None), Undelayed(clock=FakeClock())], ids=["foreign", "subclass"])
 def test_a_retry_without_a_delay_is_one_after_no_wait_to_everybody(strategy: Any) -> None:
     """The clock, listeners, the history, and a loop by hand take a `retry_delay` of None for 0 s."""
     told: list[RetryScheduled] = []

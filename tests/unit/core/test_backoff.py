@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from requests_smithy_retry import StandardRetryStrategy
 from requests_smithy_retry.quotas import ExponentialRetryBackoffStrategy, Jitter, RetryBackoffStrategy
+from requests_smithy_retry.testing import FakeClock
 from tests.support import Reply, scripted, send
 
 seconds = st.floats(0, 1e9, allow_nan=False)
@@ -102,8 +103,8 @@ class TwoArguments:
 
 def test_a_strategy_of_ones_own_may_build_on_the_last_delay():
     """One of two arguments gets the previous delay of its operation, and of no other."""
-    strategy = StandardRetryStrategy(backoff=TwoArguments(), max_attempts=4, quota=500)
-    for _ in range(2):
+    for clock in (FakeClock(), FakeClock()):
+        strategy = StandardRetryStrategy(backoff=TwoArguments(), max_attempts=4, quota=500, clock=clock)
         adapter = scripted(503, 503, 503, 200, strategy=strategy)
         send(adapter)
         assert [1.0, 3.0, 9.0] == adapter.clock.sleeps
@@ -114,7 +115,7 @@ def test_decorrelated_jitter_builds_on_what_was_computed():
     backoff = ExponentialRetryBackoffStrategy(
         backoff_scale_value=1, max_backoff=50, jitter_type="decorrelated", random=lambda: 0.5
     )
-    strategy = StandardRetryStrategy(backoff=backoff, quota=500, jitter="none")
+    strategy = StandardRetryStrategy(backoff=backoff, quota=500, jitter="none", clock=FakeClock())
     adapter = scripted(Reply(503, {"Retry-After": "100"}), 503, 200, strategy=strategy)
     send(adapter)
     assert [100, 1 + 0.5 * 3 * 2.5] == adapter.clock.sleeps
