@@ -407,7 +407,7 @@ class RetryAdapter(MaxRetries):
     def _state_with_fresh_strategy(self) -> dict[str, Any]:
         state = self._state_to_copy()
         strategy = state["strategy"]
-        return {**state, "strategy": copy.copy(strategy) if isinstance(strategy, StandardRetryStrategy) else strategy}
+        return {**state, "strategy": copy.copy(strategy) if hasattr(strategy, "__copy__") else strategy}
 
     def __copy__(self) -> Any:
         other = type(self).__new__(type(self))

@@ -49,11 +49,12 @@ class RetryStrategy(Protocol):
         :raises RetryError: if there is no token; the first attempt is made all the same.
         """
 
-    def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Exception) -> RetryToken:
+    def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Any) -> RetryToken:
         """Called after an attempt failed, for permission to make another.
 
         :param token_to_renew: the failed attempt's token.
-        :param error: the exception that the code raised, or one that carries the failed response.
+        :param error: an :class:`AttemptFailed`; or, where a program drives the strategy by hand, the exception that its
+            code raised.
         :raises RetryError: if no further attempt is allowed.
         """
 
@@ -303,7 +304,7 @@ class StandardRetryStrategy:
         scope.quota.began(now)
         return StandardRetryToken(issuer=self, scope=scope, progress=Progress(now))
 
-    def refresh_retry_token_for_retry(self, *, token_to_renew: RetryToken, error: Exception) -> StandardRetryToken:
+    def refresh_retry_token_for_retry(self, *, token_to_renew: RetryToken, error: Any) -> StandardRetryToken:
         """Return a token for another attempt, or raise the reason why there is none.
 
         In this order (contract 2.6): is a retry indicated, may the request be sent again, are attempts left, is the

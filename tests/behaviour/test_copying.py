@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from typing import Any
 
 import pytest
 import requests
@@ -150,11 +151,21 @@ def test_a_copy_without_a_quota_has_none(duplicate):
     assert (None, "code") == (other.retry_config.quota, other.retry_config.source("quota"))
 
 
+class Copied(Guide):
+    """Says how it is copied."""
+
+    def __copy__(self) -> Any:
+        return Copied(delay=self.delay)
+
+
 def test_a_foreign_strategy_is_copied_by_its_own_rules():
-    """A shallow copy shares a foreign strategy, a deep one has another."""
+    """A shallow copy shares a foreign strategy that has no ``__copy__``, a deep one has another."""
     adapter = RetryAdapter(strategy=Guide())
     assert copy.copy(adapter).strategy is adapter.strategy
     assert copy.deepcopy(adapter).strategy is not adapter.strategy
+    adapter = RetryAdapter(strategy=Copied(delay=3))
+    assert copy.copy(adapter).strategy is not adapter.strategy
+    assert 3 == copy.copy(adapter).strategy.delay
 
 
 @pytest.mark.parametrize("name", ["copy", "deepcopy"])

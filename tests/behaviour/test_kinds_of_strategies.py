@@ -63,6 +63,9 @@ class Told(RetryListener):
     def after_attempt(self, event: Any) -> None:
         self.events.append(("after", event.number, event.status, type(event.error).__name__, event.record.votes))
 
+    def wait_began(self, event: Any) -> None:
+        self.events.append(("wait", event.number, event.what, event.seconds))
+
     def retry_scheduled(self, event: Any) -> None:
         waits = event.delay, event.delay_source, event.line_wait, event.line_why
         self.events.append(("retry", event.number, *waits, event.record.quota_before, event.record.quota_after))

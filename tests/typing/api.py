@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import requests
 from typing_extensions import Unpack, assert_type
 
 from requests_smithy_retry import (
     AdaptiveRetryStrategy,
+    AttemptFailed,
     AttemptRecord,
     Clock,
     ErrorInBodyClassifier,
@@ -132,6 +133,41 @@ def built_in_strategies_are_strategies() -> None:
         assert_type(strategy.acquire_initial_retry_token(), StandardRetryToken)
     snapshot = StandardRetryStrategy().snapshot()
     assert_type(snapshot.buckets, Mapping[str | None, TokenBucketSnapshot])
+
+
+class OwnToken(NamedTuple):
+    """A token of one's own."""
+
+    retry_count: int = 0
+    retry_delay: float = 0.0
+
+
+class OwnStrategy:
+    """A strategy of one's own, whose parameters are of the types that it is called with."""
+
+    def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> OwnToken:
+        return OwnToken()
+
+    def refresh_retry_token_for_retry(self, *, token_to_renew: OwnToken, error: AttemptFailed) -> OwnToken:
+        assert_type(error.retry_after, float | None)
+        return OwnToken(token_to_renew.retry_count + 1, error.clock.now())
+
+    def record_success(self, *, token: OwnToken) -> None:
+        pass
+
+
+class Subclass(StandardRetryStrategy):
+    """A strategy that looks at the attempt that failed."""
+
+    def refresh_retry_token_for_retry(self, *, token_to_renew: RetryToken, error: AttemptFailed) -> StandardRetryToken:
+        assert_type(error.outcome, Outcome)
+        return super().refresh_retry_token_for_retry(token_to_renew=token_to_renew, error=error)
+
+
+def strategies_of_ones_own() -> None:
+    mount(requests.Session(), strategy=OwnStrategy(), pacing="off")
+    mount(requests.Session(), strategy=Subclass(max_attempts=2))
+    mount(requests.Session(), strategy=Fixed())  # type: ignore[arg-type]
 
 
 class Fixed:
