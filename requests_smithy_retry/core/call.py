@@ -364,9 +364,10 @@ class Call:
             self.scope = self.plan.scopes.get(self.scope_name)
 
     def give_back(self) -> None:
-        """Give back what a retry cost that was not sent."""
-        if self.is_unsent and isinstance(self.token, StandardRetryToken):
-            self.token.give_back()
+        """Give back what a retry cost that was not sent, by its token."""
+        give_back = getattr(self.token, "give_back", None)
+        if self.is_unsent and give_back is not None:
+            give_back()
         self.is_unsent = False
 
     def forget(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import requests.exceptions as rex
@@ -419,6 +419,46 @@ def test_a_strategy_that_returns_no_token_is_told() -> None:
     """In a sentence that says what is allowed."""
     with pytest.raises(TypeError, match="returned None: a token is allowed, or RetryError is to be raised"):
         send(scripted(503, 200, strategy=Forgetful()))
+
+
+class Paid(NamedTuple):
+    """A token that somebody has paid for."""
+
+    back: list[int]
+    retry_count: int = 0
+    retry_delay: float = 0.0
+
+    def give_back(self) -> None:
+        self.back.append(self.retry_count)
+
+
+class Paying(Guide):
+    """Has a budget of its own."""
+
+    def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any:
+        return Paid(self.seen)
+
+    def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Any) -> Any:
+        return Paid(self.seen, token_to_renew.retry_count + 1, self.delay)
+
+
+@pytest.mark.parametrize(
+    ("method", "delay", "options", "back"),
+    [
+        ("GET", 0, {}, [2]),
+        ("POST", 0, {}, [1]),
+        ("GET", 5, {"operation_timeout": 3}, [1]),
+        ("GET", 5, {"max_wait": 3}, [1]),
+    ],
+)
+def test_a_token_of_the_programs_gives_back_what_an_unsent_retry_cost(
+    method: str, delay: float, options: dict[str, Any], back: list[int]
+) -> None:
+    """The resend rule, a number of attempts or a bound on time came between; what was sent is paid."""
+    strategy = Paying(delay=delay)
+    with retry_options(max_attempts=2):
+        ended(scripted(503, 503, strategy=strategy, **options), method)
+    assert back == strategy.seen
 
 
 class Raises(Guide):
