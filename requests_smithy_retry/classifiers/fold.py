@@ -53,10 +53,11 @@ def classify_operation(
 
 
 def joined(own: tuple[RetryClassifier, ...], added: tuple[RetryClassifier, ...]) -> tuple[RetryClassifier, ...]:
-    """Return classifiers in order, with the added ones; those of :func:`only` replace all."""
+    """Return classifiers in order, with the added ones that are not there yet; those of :func:`only` replace all."""
     if isinstance(added, Only):
         return in_order(added)
-    return in_order((*own, *added)) if added else own
+    new = tuple(item for item in added if item not in own)
+    return in_order((*own, *new)) if new else own
 
 
 def classify(classifiers: Iterable[RetryClassifier], outcome: Outcome) -> Classification:

@@ -17,8 +17,10 @@ from requests_smithy_retry import (
     RetryConfigWarning,
     RetryListener,
     StandardRetryStrategy,
+    classifier,
     resign,
     retry_history,
+    retry_options,
 )
 from requests_smithy_retry.config.retry_config import ADAPTER_OPTIONS
 from requests_smithy_retry.testing import FakeClock, scripted
@@ -67,6 +69,10 @@ def other(name: str) -> Any:
         "listeners": [RetryListener()],
     }
     return kinds.get(name) if name in kinds else asked(name)
+
+
+def is_well(response: requests.Response) -> bool:
+    return response.status_code == 200
 
 
 def told(adapter: Any) -> list[str]:
@@ -129,6 +135,21 @@ def test_statuses_beside_a_wrapper_are_told_to_have_no_effect() -> None:
     assert [words] == told(scripted(418, 418, strategy=strategy, retry_status_codes={418}, clock=clock))
     same = Plain(StandardRetryStrategy(clock=clock, retry_status_codes={418}))
     assert [] == told(scripted(418, 200, 200, strategy=same, retry_status_codes={418}, clock=clock))
+
+
+def test_a_classifier_that_several_have_is_asked_once() -> None:
+    """The strategy in the wrapper, the adapter, and a block around the call."""
+    clock, asked = FakeClock(), []
+    mine = classifier(lambda outcome: asked.append(outcome.attempt))
+    strategy = Plain(StandardRetryStrategy(clock=clock, classifiers=[mine], validate=is_well))
+    adapter = scripted(503, 200, strategy=strategy, classifiers=[mine], validate=is_well, clock=clock)
+    with retry_options(classifiers=[mine]):
+        history = retry_history(send(adapter))
+    assert [1] == asked
+    assert [1, 1] == [
+        [vote.classifier for vote in attempt.votes].count(name)
+        for attempt, name in zip(history.attempts, (mine.name, "validate"), strict=True)
+    ]
 
 
 def test_a_limiter_that_a_wrapper_hides_is_told_of() -> None:
