@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Any
 
@@ -16,6 +17,7 @@ from requests_smithy_retry import (
     RetryConfigError,
     RetryConfigWarning,
     RetryListener,
+    RetryOptions,
     StandardRetryStrategy,
     classifier,
     resign,
@@ -26,7 +28,7 @@ from requests_smithy_retry.config.retry_config import ADAPTER_OPTIONS
 from requests_smithy_retry.testing import FakeClock, scripted
 from tests.behaviour.test_contradictions import asked
 from tests.kinds import subclass
-from tests.support import URL, Guide, Reply, ended, send
+from tests.support import ROOT, URL, Guide, Reply, ended, send
 
 
 class Plain:
@@ -61,18 +63,19 @@ class Own(Guide):
 
 def other(name: str) -> Any:
     """A value of an option that is not its default."""
-    kinds = {
-        "enabled": False,
-        "resume": False,
-        "trust_env": False,
-        "telemetry": {"log"},
-        "listeners": [RetryListener()],
-    }
-    return kinds.get(name) if name in kinds else asked(name)
+    return OTHERS[name] if name in OTHERS else asked(name)
 
 
 def is_well(response: requests.Response) -> bool:
     return response.status_code == 200
+
+
+OTHERS: dict[str, Any] = {
+    **dict.fromkeys(("enabled", "resume", "trust_env"), False),
+    "telemetry": {"log"},
+    "listeners": [RetryListener()],
+    "validate": is_well,
+}
 
 
 def told(adapter: Any) -> list[str]:
@@ -230,3 +233,32 @@ def test_a_config_beside_a_strategy_holds_nothing_that_only_a_built_in_one_reads
         adapter = scripted(503, 200, strategy=Guide(), config=config)
     assert 3 == adapter.retry_config.timeout
     assert 2 == len(retry_history(send(adapter)).attempts)
+
+
+PAGE = (ROOT / "docs/howto/write-a-strategy.md").read_text(encoding="utf-8").partition("## Which options go where")[2]
+ROWS = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.splitlines() if line.startswith("| ")][
+    2:
+]
+OF_ROWS = {name: row[1:] for row in ROWS for name in re.findall(r"`(\w+)`", row[0])}
+KINDS: list[Any] = [
+    lambda clock: subclass(StandardRetryStrategy(clock=clock)),
+    lambda clock: WithConfig(StandardRetryStrategy(clock=clock)),
+    lambda clock: Guide(),
+]
+
+
+@pytest.mark.parametrize("name", RetryOptions.__annotations__)
+def test_the_page_says_which_option_goes_where(name: str) -> None:
+    """An option beside a strategy is an error, is warned of, or counts: as the table has it, or as its first row."""
+    ends = []
+    for kind in KINDS:
+        clock = FakeClock()
+        try:
+            adapter = scripted(200, 200, strategy=kind(clock), clock=clock, **{name: other(name)})
+        except RetryConfigError:
+            ends.append("error")
+        else:
+            counts = getattr(adapter.retry_config, name) == getattr(RetryConfig(**{name: other(name)}), name)
+            ends.append("warning" if told(adapter) else "no error" if counts else "")
+    expected = OF_ROWS.get(name, ROWS[0][1:])
+    assert ends == [cell if cell in ("error", "warning") else "no error" for cell in expected]

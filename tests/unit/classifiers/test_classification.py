@@ -24,6 +24,7 @@ from requests_smithy_retry import (
 )
 from requests_smithy_retry.classifiers import Classification, Vote, classify, with_priority
 from requests_smithy_retry.smithy import SmithyModelClassifier
+from requests_smithy_retry.testing import FakeClock
 from tests.support import Guide, Reply, scripted, send
 
 NOTHING = RetryAction.no_action_indicated()
@@ -103,7 +104,10 @@ def test_the_order_of_addition_does_not_matter_where_priorities_differ() -> None
 
 @pytest.mark.parametrize(
     "options",
-    [{"classifiers": [LOCKED]}, {"strategy": StandardRetryStrategy(classifiers=[LOCKED], jitter="none", backoff=0)}],
+    [
+        {"classifiers": [LOCKED]},
+        {"strategy": StandardRetryStrategy(classifiers=[LOCKED], jitter="none", backoff=0, clock=FakeClock())},
+    ],
     ids=["adapter", "strategy"],
 )
 def test_classifiers_are_added_on_the_strategy_or_by_the_adapters_option(options: Any) -> None:
