@@ -16,7 +16,7 @@ from ..classifiers.protocol import Only, RetryClassifier, in_order, sees_success
 from ..config.retry_options import OperationOptions
 from .backoff import ExponentialRetryBackoffStrategy, RetryBackoffStrategy
 from .port import Feature, overrides
-from .rules import OWN_RULE, PAUSE
+from .rules import OWN_RULE
 from .server_hints import HINTS, Hint, delay_for, is_too_long, read_hint
 from .wait_queue import Bounds
 
@@ -126,8 +126,8 @@ class Policy:
         if found is None:
             return Delay(backoff, "backoff", backoff)
         seconds = delay_for(backoff, found)
-        is_asked_for = patience is not None and found.seconds and found.source not in (OWN_RULE, PAUSE)
-        if patience is not None and is_asked_for:
+        is_own = found.source == OWN_RULE or (reason.kind is ErrorKind.CLIENT and found.source not in HINTS)
+        if patience is not None and found.seconds and not is_own:
             if min(found.seconds, seconds) > patience:  # x-amz-retry-after is shortened to the latter
                 return TooLong(found, f"patience is {patience:g} s")
             longest = 2 * patience

@@ -17,9 +17,6 @@ SERVER_ERROR = 500
 OWN_RULE = "classifier"
 """The source of a wait for which the program itself asks, by a classifier."""
 
-PAUSE = "pause"
-"""The source of a pause that a default classifier makes before it asks again: a failure, which is counted."""
-
 
 def asks_again(outcome: Outcome, reason: RetryReason, *, is_translated: bool) -> bool:
     """Return True if the attempt did not fail, but polls for a result that is not there yet (contract 6.2).

@@ -12,6 +12,7 @@ from requests_smithy_retry import (
     RetryAction,
     RetryAdapter,
     RetryError,
+    RetryReason,
     SimpleRetryStrategy,
     StandardRetryStrategy,
     StopReason,
@@ -94,10 +95,12 @@ def test_a_blocks_patience_holds_in_place_of_the_adapters(inner: float, expected
         assert expected == called(Reply(429, {"Retry-After": "50"}), patience=10, max_attempts=2)
 
 
-def test_a_wait_of_the_programs_own_rule_is_not_the_servers() -> None:
-    """A program that polls by a classifier has chosen that wait itself."""
-    rule = classifier(lambda _: RetryAction.retryable_error_with_explicit_delay(ErrorKind.CLIENT, 30.0))
-    assert (4, 90.0, ATTEMPTS) == called(Reply(423), patience=5, max_attempts=4, classifiers=[rule])
+@pytest.mark.parametrize("name", ["classifier", "LOCKED", "retry-after"])
+def test_a_wait_of_the_programs_own_rule_is_not_the_servers(name: str) -> None:
+    """A program that names seconds for a refusal has chosen that wait itself, unless they are the server's."""
+    rule = classifier(lambda _: RetryAction.retry_indicated(RetryReason(ErrorKind.CLIENT, 30.0, name)))
+    expected = (1, 0.0, TOO_LONG) if name == "retry-after" else (4, 90.0, ATTEMPTS)
+    assert expected == called(Reply(423), patience=5, max_attempts=4, classifiers=[rule])
 
 
 @pytest.mark.parametrize("patience", [None, 3.0])
