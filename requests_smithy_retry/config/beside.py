@@ -23,7 +23,7 @@ def without_effect(config: RetryConfig, theirs: RetryConfig, *, may_override: bo
     """
     return sorted(
         name
-        for name in filter(theirs.is_given, ADAPTER_OPTIONS)
+        for name in theirs.given & ADAPTER_OPTIONS
         if getattr(config, name) != getattr(theirs, name)
         and not (may_override and config.source(name) in IN_THE_PROGRAM)
     )

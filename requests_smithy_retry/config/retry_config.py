@@ -6,7 +6,7 @@ line and the tables of the documentation are read off the field; :data:`CONTRADI
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from operator import not_
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
@@ -348,6 +348,11 @@ class RetryConfig:
     def is_given(self, name: str) -> bool:
         """Return True if the option was set by any source, even to its default."""
         return name in self._sources
+
+    @property
+    def given(self) -> Set[str]:
+        """The names of all that was set by any source."""
+        return self._sources.keys()
 
     def is_settled(self, name: str) -> bool:
         """Return True if the environment cannot set an option any more: more than a library's defaults did."""

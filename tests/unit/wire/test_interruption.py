@@ -54,7 +54,7 @@ class InterruptedClock(FakeClock):
 @pytest.mark.parametrize(
     ("answers", "options"),
     [
-        ((503, 429, RESET), {"clock": InterruptedClock(), "strategy": StandardRetryStrategy(backoff=1, jitter="none")}),
+        ((503, 429, RESET), {"strategy": StandardRetryStrategy(backoff=1, jitter="none", clock=InterruptedClock())}),
         ((200, 503), {"classifiers": [classifier(sees_successes=True)(raising)]}),
         ((200, 503, RESET), {"scope": raising}),
         ((200, 429), {"scope": raising, "mode": "adaptive"}),
