@@ -201,6 +201,14 @@ def test_a_listed_success_is_raised_by_the_list_of_the_strategy() -> None:
         assert isinstance(error, requests.exceptions.RetryError)
 
 
+def test_max_retries_of_an_adapter_reads_as_the_options_of_its_strategy() -> None:
+    """Those of a wrapped one, too."""
+    inner = StandardRetryStrategy(max_attempts=5, retry_status_codes={418}, raise_on_status=True)
+    for strategy in (inner, subclass(inner), WithConfig(inner)):
+        shown = RetryAdapter(strategy=strategy).max_retries
+        assert (4, {418}, True) == (shown.total, set(shown.status_forcelist), shown.raise_on_status)
+
+
 @pytest.mark.parametrize("auth", [None, resign(HTTPDigestAuth("user", "password"))])
 def test_the_number_of_attempts_of_a_wrapped_strategy_bounds_new_credentials(auth: Any) -> None:
     """As it does of one that is not wrapped."""

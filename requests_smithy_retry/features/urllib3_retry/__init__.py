@@ -16,6 +16,7 @@ from urllib3.util.retry import Retry
 
 from ...checks import most_attempts
 from ...clock import Clock
+from ...config.beside import config_of
 from ...config.options import UNSET
 from ...config.retry_config import ADAPTER_OPTIONS, RetryConfig
 from ...core.strategy import RetryStrategy, StandardRetryStrategy
@@ -229,10 +230,11 @@ class MaxRetries(HTTPAdapter):
         from .translation import TRANSLATED, retry_saying  # as above
 
         strategy: Any = self._strategy
-        is_ours = isinstance(strategy, StandardRetryStrategy)
-        config: RetryConfig = strategy.config if is_ours else self.retry_config
+        config = config_of(strategy) or self.retry_config
         options = {name: getattr(self.retry_config if name in ADAPTER_OPTIONS else config, name) for name in TRANSLATED}
-        most = config.most_attempts if is_ours else most_attempts(strategy) or UNLIMITED
+        most = most_attempts(strategy) or config.most_attempts
+        if most is None and not isinstance(strategy, StandardRetryStrategy):
+            most = UNLIMITED
         options["max_attempts"] = most if self.retry_config.enabled else 1
         own: Any = config.backoffs[0]
         factor = getattr(getattr(own, "inner", own), "backoff_scale_value", config.numbers.initial_backoff)
