@@ -34,9 +34,10 @@ from .core.scope import MOST_SCOPES
 from .core.strategy import RetryStrategy, StandardRetryStrategy
 from .errors import RetryConfigError, RetryConfigWarning
 from .features.table import features_of, listeners_of, opener, strategy_for
-from .features.urllib3_retry import MaxRetries
+from .features.urllib3_retry import MaxRetries, beneath
 from .forksafe import forgets_with_all
 from .observing.events import Listeners
+from .observing.history import ATTRIBUTE, AttemptRecord, sent_once
 from .observing.summary import Counters
 from .urls import ORIGIN, scope_name, scope_of
 from .wire.connect import Opener
@@ -85,7 +86,7 @@ class RetryAdapter(MaxRetries):
     :param pool_connections: as in ``HTTPAdapter``.
     :param pool_maxsize: as in ``HTTPAdapter``.
     :param max_retries: the number of retries; ``False`` is 0; a urllib3 ``Retry`` is translated. Not together with
-        ``max_attempts``.
+        ``max_attempts``. While retries are switched off, urllib3 goes by it, as with ``HTTPAdapter``.
     :param pool_block: as in ``HTTPAdapter``.
     :param config: a :class:`RetryConfig`, in place of options; options given beside it override it.
     :param strategy: any object with the three methods of :class:`RetryStrategy`, in place of ``mode``. If it has a
@@ -173,6 +174,7 @@ class RetryAdapter(MaxRetries):
         base = base.replace(**options)
         base = base if defaults is None else base.above(defaults)
         self.retry_config = resolve(base, names=_options_of_environment(strategy))
+        self._beneath = beneath(max_retries, self.retry_config)
         if strategy == SHARED:
             own = shared_strategy(self.retry_config, self.clock)
         elif own is None:
@@ -233,14 +235,22 @@ class RetryAdapter(MaxRetries):
         return response
 
     def _send_once(self, request: PreparedRequest, stream: bool, timeout: Any, how: dict[str, Any]) -> Response:
-        """Send once, without checking whether head and body are whole (contract 10.2)."""
-        outer = this_thread.retries_off, this_thread.sender
+        """Send once, without checking whether head and body are whole (contract 10.2): urllib3 retries beneath it what
+        a given ``max_retries`` asks of it, as with ``HTTPAdapter``.
+        """
+        outer, started = (this_thread.retries_off, this_thread.sender), self.clock.now()
         try:
             this_thread.retries_off, this_thread.sender = True, self
             response = super(self._above, self).send(request, stream=stream, timeout=timeout, **how)
+        except Exception as error:
+            took = self.clock.now() - started
+            record = AttemptRecord(1, self.clock.wall() - took, took, error=type(error).__name__)
+            setattr(error, ATTRIBUTE, sent_once(record))
+            raise
         finally:
             this_thread.retries_off, this_thread.sender = outer
             this_thread.connecting = False
+        response._retry_started = response._retry_sent_once = started  # type: ignore[attr-defined]
         original = getattr(response.raw, "_original_response", None)
         if isinstance(original, CheckedResponse):
             original.retries_off = True  # its body is read later

@@ -113,8 +113,7 @@ class StopReason(enum.Enum):
     """A strategy raised :class:`~requests_smithy_retry.RetryError` without a reason of its own. The caller gets the
     last response or exception."""
     DISABLED = "retries are switched off"
-    """By ``enabled=False``. The caller gets the response or the exception; only
-    :func:`~requests_smithy_retry.testing.watched_attempts` records a history."""
+    """By ``enabled=False``. The caller gets the response or the exception of one send."""
 
 
 TOO_LATE = "the deadline had passed before the request was sent"

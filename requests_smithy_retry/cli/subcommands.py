@@ -212,6 +212,8 @@ def exception_named(name: str) -> Exception:
 
 def _history(step: Any, request: PreparedRequest, config: RetryConfig, random: float) -> RetryHistory:
     """Run the operation with a constant random number: 0 gives the shortest delays, 1 the longest."""
+    if not config.enabled:
+        raise LookupError("retries are switched off (enabled=False), so nothing is decided")
     # The random numbers of the backoff are set below, and a hint's spread is told beside the delays.
     own = config.replace(timeout=None, raise_on_status=False, listeners=(), jitter=Jitter.NONE.value)
     if hasattr(own.quota, "without_secrets"):
@@ -228,8 +230,7 @@ def _history(step: Any, request: PreparedRequest, config: RetryConfig, random: f
     except Exception as error:
         outcome = error
     history = retry_history(outcome)
-    if history is None:
-        raise LookupError("retries are switched off (enabled=False), so nothing is decided")
+    assert history is not None
     return history
 
 

@@ -18,8 +18,8 @@ from ..core.quota import RetryQuota
 TOKEN_CHARACTERS = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 """The characters of a method or a field name, by RFC 9110 5.6.2."""
 
-EVERY_METHOD = frozenset({"*", "all", "any"})
-"""Words that people write for all methods. As names of methods they would match no request."""
+NO_METHODS = frozenset({"*", "all", "any", "none"})
+"""Words that people write for all methods, or for none. As names of methods they would match no request."""
 
 LONGEST_TIMEOUT = 2_147_483
 """The longest time-out of a socket, in seconds. Beyond 31 bits of milliseconds, Python raises ``OverflowError``."""
@@ -135,7 +135,7 @@ def methods(value: Any) -> frozenset[str] | None:
     allowed = "a collection of method names"
     names = items_of(value, allowed, is_name, kind=Collection, whole=f"{allowed}, or None for all methods, is allowed")
     for name in names:
-        if name.lower() in EVERY_METHOD:
+        if name.lower() in NO_METHODS:
             raise BadValue(f"{allowed} is allowed, and {name!r} is not one: None means all")
     return frozenset(name.upper() for name in names)
 

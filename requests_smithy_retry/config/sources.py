@@ -44,7 +44,7 @@ ALLOWED = {
     "pacing": "announced or off",
     "deadline_header": "a header's name, alone or with seconds or date after a comma, or none",
     "timeout": "seconds above 0 and up to 2147483, two of them with a comma between (to connect, to read), or none",
-    "allowed_methods": "names of methods, separated by commas, or none for all methods,",
+    "allowed_methods": "names of methods, separated by commas, or all for all methods,",
     "retry_status_codes": "statuses from 100 to 599, separated by commas",
     "telemetry": "log, otel and prometheus, separated by commas,",
 }
@@ -81,17 +81,21 @@ def example_of(name: str, default: Any) -> str:
     return EXAMPLES.get(name, by_kind)
 
 
+NONE = {"allowed_methods": "all"}
+"""The word for the value None, by option, where "none" would say the opposite of what it does."""
+
+
 def parse_text(name: str, text: str, source: str) -> Any:
     """Return the value of an option from text; raise ``RetryConfigError`` for a text that it does not allow."""
     text = text.strip()
     allowed = OPTIONS[name].allowed
     detail = ""
-    for value in _readings(text, seconds="seconds" in allowed):
+    for value in _readings(text, seconds="seconds" in allowed, none=NONE.get(name, "none")):
         try:
             return OPTIONS[name].parse(value)
         except BadValue as refusal:  # noqa: PERF203 - a handful of readings, once per adapter
             if isinstance(value, frozenset) and not detail:  # it says which of the items is bad
-                detail = str(refusal).partition(" is allowed")[2].replace("None means", "none means")
+                detail = str(refusal).partition(" is allowed")[2].partition(": None means")[0]
     refused = f"{ALLOWED.get(name, allowed)} is allowed{detail}{_example(name, source)}"
     raise RetryConfigError(name, text, source, refused)
 
@@ -103,9 +107,9 @@ def _example(name: str, source: str) -> str:
     return "" if written is None else f"; {written}={shlex.quote(example_of(name, OPTIONS[name].default))} for example"
 
 
-def _readings(text: str, *, seconds: bool) -> Iterator[Any]:
+def _readings(text: str, *, seconds: bool, none: str) -> Iterator[Any]:
     """Yield every possible meaning of a text, the plainest first."""
-    if text.lower() == "none":
+    if text.lower() == none:
         yield None
     yield from _numbers(text, seconds)
     if text.lower() in BOOLEANS:

@@ -23,6 +23,8 @@ else:  # pragma: no branch - for typing.get_type_hints; the strategies import th
 
 ATTRIBUTE = "_retry_history"
 STARTED = "_retry_started"
+SENT_ONCE = "_retry_sent_once"
+"""The attribute of a response, beside the moment of its start, that was sent with retries switched off."""
 PIECES = "_retry_pieces"
 RENEWED = {"on_unauthorized": "with new credentials ", "resign": "signed anew "}
 """How an attempt that answers a refusal is described."""
@@ -303,8 +305,8 @@ def retry_history(response_or_exception: Any) -> RetryHistory | None:
     :param response_or_exception: the result of a send. After redirects that is the last operation; each response in
         ``response.history`` has a history of its own. An exception made from a response, as by ``raise_for_status()``,
         has the response's; one without a history has that of its cause (``raise ... from error``).
-    :returns: None if it did not come from a :class:`RetryAdapter`, and for a first-try success that was pickled. Other
-        histories survive pickling.
+    :returns: None if it did not come from a :class:`RetryAdapter`, and for a pickled response of which a first attempt
+        was a success, or the only one because retries are switched off. Other histories survive pickling.
     """
     target = response_or_exception
     for _ in range(MAX_CAUSES):  # causes may form a cycle
@@ -330,17 +332,24 @@ def _own_history(response_or_exception: Any) -> RetryHistory | None:
 
 
 def _of_first_try(response: Any, started: float) -> RetryHistory:
-    """Make the history of a first-try success, of which only the start was recorded."""
+    """Make the history of a response of which only the start was recorded: of a first-try success, or of one that was
+    sent once because retries are switched off.
+    """
     elapsed = response.elapsed.total_seconds() or None
     adapter = response.connection
     clock = getattr(adapter, "clock", SYSTEM_CLOCK)
-    record = AttemptRecord(
-        1,
-        clock.wall() - (clock.now() - started),
-        elapsed,
-        status=response.status_code,
-    )
+    began = clock.wall() - (clock.now() - started)
+    record = AttemptRecord(1, began, elapsed, status=response.status_code)
+    if SENT_ONCE in vars(response):
+        return sent_once(record)
     scope = adapter.scope_of(response.request) if hasattr(adapter, "scope_of") else scope_of(response.request.url)
     most = most_attempts(getattr(adapter, "strategy", None))
     history = RetryHistory(without_secrets(scope), (record,), StopReason.SUCCESS, StopReason.SUCCESS.value, most)
     return with_part(with_pieces(history, vars(response).get(PIECES, ())), response)
+
+
+def sent_once(record: AttemptRecord) -> RetryHistory:
+    """Return the history of an operation that was sent with retries switched off. No scope's budget was asked."""
+    is_success = record.status is not None and record.status < 400
+    reason = StopReason.SUCCESS if is_success else StopReason.DISABLED
+    return RetryHistory(None, (record,), reason, reason.value)

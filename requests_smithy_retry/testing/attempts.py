@@ -15,7 +15,6 @@ from ..checks import most_attempts
 from ..config.retry_options import OptionsBlock, current_options, retry_options
 from ..errors import StopReason
 from ..observing.history import AttemptRecord, RetryHistory, retry_history
-from ..urls import without_secrets
 
 
 @contextmanager
@@ -96,26 +95,23 @@ def watched_attempts() -> Iterator[AttemptLog]:
     """
     log = AttemptLog()
 
-    def around(send: Callable[[], Response], adapter: RetryAdapter, request: PreparedRequest) -> Response:
-        started = adapter.clock.now()
+    def around(send: Callable[[], Response], adapter: RetryAdapter, _: object) -> Response:
         try:
             response = send()
         except Exception as error:
-            log._histories.append(retry_history(error) or _alone(adapter, request, started, error=type(error).__name__))
+            log._histories.append(retry_history(error) or _of_the_program(error, adapter))
             raise
-        log._histories.append(retry_history(response) or _alone(adapter, request, started, status=response.status_code))
+        log._histories += filter(None, [retry_history(response)])
         return response
 
     with _around_every_send(around):
         yield log
 
 
-def _alone(adapter: RetryAdapter, request: PreparedRequest, started: float, **ending: Any) -> RetryHistory:
-    """Make the history of an operation with retries switched off, which does not record its own."""
-    duration = adapter.clock.now() - started
-    record = AttemptRecord(1, adapter.clock.wall() - duration, duration, **ending)
-    scope = without_secrets(adapter.scope_of(request))
-    return RetryHistory(scope, (record,), StopReason.DISABLED, StopReason.DISABLED.value, 1)
+def _of_the_program(error: Exception, adapter: RetryAdapter) -> RetryHistory:
+    """Make the history of an operation that a listener, a classifier or the like ended, which has no record."""
+    record = AttemptRecord(1, adapter.clock.wall(), None, error=type(error).__name__)
+    return RetryHistory(None, (record,), StopReason.REQUEST_FAULT, "the program's own code raised it")
 
 
 @contextmanager

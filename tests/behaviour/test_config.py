@@ -143,7 +143,7 @@ def from_variables(monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], **c
         *[("TIMEOUT", text, value) for text, value in (("3", 3), ("3.5, 10s", (3.5, 10.0)), ("none, 10", (None, 10)))],
         ("ALLOWED_METHODS", "get, POST,", frozenset({"GET", "POST"})),
         ("ALLOWED_METHODS", "GET, 123", frozenset({"GET", "123"})),
-        ("ALLOWED_METHODS", "None", None),
+        ("ALLOWED_METHODS", "All", None),
         ("RETRY_STATUS_CODES", "503", frozenset({503})),
         ("RETRY_STATUS_CODES", "429, 503", frozenset({429, 503})),
         ("TELEMETRY", "log, OTel", ("log", "otel")),
@@ -174,8 +174,11 @@ def test_text_is_read_as_people_write_it(name, text, value, monkeypatch) -> None
         ("TIMEOUT", "3, x", "two of them with a comma between (to connect, to read), or none is allowed; SMITHY"),
         ("MODE", "legacy", "one of"),
         ("BACKOFF", "by_status", "a finite number of seconds (0 or more), or none is allowed"),
-        ("ALLOWED_METHODS", "GE T", "names of methods, separated by commas, or none for all methods, is allowed, and"),
-        ("ALLOWED_METHODS", "*", "'*' is not one: none means all; SMITHY_RETRY_ALLOWED_METHODS='GET, HEAD' for exam"),
+        ("ALLOWED_METHODS", "GE T", "names of methods, separated by commas, or all for all methods, is allowed, and"),
+        *[
+            ("ALLOWED_METHODS", text, f"{word!r} is not one; SMITHY_RETRY_ALLOWED_METHODS='GET, HEAD' for example")
+            for text, word in (("*", "*"), ("none", "none"), ("None", "None"), ("GET, all", "all"))
+        ],
         *[(name, ",", "separated by commas") for name in ("ALLOWED_METHODS", "RETRY_STATUS_CODES", "TELEMETRY")],
         *[("DEADLINE_HEADER", text, "a header's name, alone or with seconds or date") for text in (",", ", date")],
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from contextlib import nullcontext
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -25,6 +26,7 @@ from requests_smithy_retry import (
     TokenBucket,
     classifier,
     retry_history,
+    retry_options,
 )
 from requests_smithy_retry.classifiers import Vote
 from requests_smithy_retry.events import AfterAttempt, ObservedOperation
@@ -99,6 +101,40 @@ def test_a_first_try_success_has_a_history_too():
     assert ("mine", 4) == (history.scope, history.max_attempts)
     assert (StopReason.SUCCESS, "it succeeded") == (history.stop_reason, history.why)
     assert [(50, 200)] == [(attempt.started, attempt.status) for attempt in history.attempts]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "ending", "reason", "sentence"),
+    [
+        (200, 200, StopReason.SUCCESS, "succeeded at attempt 1"),
+        (503, 503, StopReason.DISABLED, "ended at attempt 1 with 503: retries are switched off"),
+        (read_timeout, None, StopReason.DISABLED, "ended at attempt 1 with ReadTimeout: retries are switched off"),
+    ],
+)
+@pytest.mark.parametrize("is_block", [False, True])
+def test_what_was_sent_while_retries_are_switched_off_has_a_history_of_one_attempt(
+    outcome, ending, reason, sentence, is_block
+):
+    """Programs that print it go on when somebody switches retries off; no function of theirs is asked."""
+
+    def scope(request):
+        raise AssertionError
+
+    adapter = scripted(outcome() if callable(outcome) else outcome, scope=scope, enabled=is_block)
+    with retry_options(enabled=False) if is_block else nullcontext():
+        try:
+            found = send(adapter)
+        except rex.RequestException as error:
+            found = error
+    history = retry_history(found)
+    assert (ending, reason, False, None) == (
+        history.attempts[0].status,
+        history.stop_reason,
+        history.gave_up,
+        history.scope,
+    )
+    assert sentence == history.sentence
+    assert history.explain().startswith("attempt 1: ")
 
 
 @pytest.mark.parametrize(("elapsed", "duration"), [(0, None), (0.25, 0.25)])

@@ -190,7 +190,7 @@ REFUSED: list[tuple[str, tuple[Any, ...], str]] = [
     ],
     *[
         ("allowed_methods", ([bad],), f"{METHODS} is allowed, and {bad!r} is not one: None means all")
-        for bad in ("*", "all", "ANY")
+        for bad in ("*", "all", "ANY", "none")
     ],
     ("retry_status_codes", ("503", b"503", 503, None, iter([503])), STATUSES),
     *[

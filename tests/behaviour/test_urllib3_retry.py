@@ -6,8 +6,10 @@ The one that a live adapter shows: test_own_max_retries.py; whose ``increment`` 
 from __future__ import annotations
 
 import math
+import pickle
 import sys
 from typing import Any
+from unittest import mock
 
 import pytest
 import requests
@@ -22,6 +24,7 @@ from requests_smithy_retry import (
     StopReason,
     install,
     retry_history,
+    retry_options,
     uninstall,
 )
 from requests_smithy_retry.testing import FakeClock, ScriptedReply, scripted
@@ -319,12 +322,12 @@ def outcome_of(adapter: HTTPAdapter, server_url: str, method: str) -> int | str:
             return type(error).__name__
 
 
-def compare(script, retry, method="GET"):
+def compare(script, retry, method="GET", ours=None):
     """Run one script through urllib3's retries and through ours; return (outcome, requests) of each."""
     results = []
     for adapter in (
         HTTPAdapter(max_retries=retry),
-        RetryAdapter(max_retries=retry, clock=FakeClock(), quota=500),
+        ours or RetryAdapter(max_retries=retry, clock=FakeClock(), quota=500),
     ):
         with FaultServer(script, default=Reply(body=b"end")) as server:
             ended = outcome_of(adapter, server.url, method)
@@ -386,6 +389,61 @@ DIFFERENT = [
 def test_where_the_same_faults_end_differently(script, options, method, theirs, ours) -> None:
     """Each difference is in docs/howto/move-from-urllib3-retry.md, with its reason."""
     assert (theirs, ours) == compare(script, Retry(**options), method)
+
+
+def assigned_later(max_retries: Any) -> RetryAdapter:
+    """An adapter that is switched off, and told afterwards what to do."""
+    adapter = RetryAdapter(enabled=False)
+    adapter.max_retries = max_retries
+    return adapter
+
+
+OFF = {
+    "by the option": lambda max_retries: RetryAdapter(max_retries=max_retries, enabled=False),
+    "assigned later": assigned_later,
+    "a pickle": lambda max_retries: pickle.loads(pickle.dumps(RetryAdapter(max_retries=max_retries, enabled=False))),
+}
+LOST = [CloseAfterRequest()] * 2
+OF_NUMBERS = [
+    *((script, number, "GET") for number in (2, 0, False, None) for script in ([Reply(503)], LOST)),
+    (LOST, 2, "POST"),
+]
+
+
+@pytest.mark.real_time
+@pytest.mark.parametrize("made", OFF.values(), ids=OFF)
+@pytest.mark.parametrize(
+    ("script", "max_retries", "method"),
+    [*((script, Retry(**options), method) for script, options, method, _ in SAME), *OF_NUMBERS],
+)
+def test_switched_off_it_ends_as_an_http_adapter_does(script, max_retries, method, made) -> None:
+    """urllib3 goes by the same ``max_retries``: outcome and number of requests are those without this library."""
+    theirs, ours = compare(script, max_retries, method, made(max_retries))
+    assert theirs == ours
+
+
+def test_switched_off_by_a_variable_urllib3_retries_and_in_a_block_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The variable leaves the program what it had before; ``retry_options(enabled=False)`` asks for one send."""
+    monkeypatch.setenv("SMITHY_RETRY_ENABLED", "false")
+    retry = Retry(**LISTED)
+    theirs, ours = compare([Reply(503)], retry, ours=RetryAdapter(max_retries=retry))
+    assert ((200, 2), (200, 2)) == (theirs, ours)
+    monkeypatch.delenv("SMITHY_RETRY_ENABLED")
+    with retry_options(enabled=False):
+        _, ours = compare([Reply(503)], retry, ours=RetryAdapter(max_retries=retry))
+    assert (503, 1) == ours
+
+
+@pytest.mark.parametrize(("max_retries", "total"), [(Retry(4, read=1), 4), (3, 3), (None, 3), (0, 0)])
+def test_switched_off_it_shows_what_urllib3_goes_by(max_retries: Any, total: int) -> None:
+    """``adapter.max_retries`` says how many retries urllib3 makes; what a mock patched is in force again after it."""
+    adapter = RetryAdapter(max_retries=max_retries, enabled=False)
+    assert total == adapter.max_retries.total
+    with mock.patch.object(adapter, "max_retries", 7):
+        assert 7 == adapter.max_retries.total
+    with FaultServer([CloseAfterRequest()] * 20) as server:
+        assert "ConnectionError" == outcome_of(adapter, server.url, "GET")
+    assert min(total, 1) + 1 <= len(server.requests) <= total + 1
 
 
 # In an outage (contract 6.2, 10.5).

@@ -105,7 +105,7 @@ def test_a_tape_that_has_nothing_says_so_itself(tape_of_a_502):
         with pytest.raises(vcr.errors.CannotOverwriteExistingCassetteException):
             client.get(url + "/other")
         with retries_disabled():
-            assert (502, None) == ((response := client.get(url)).status_code, retry_history(response))
+            assert (502, 1) == ((response := client.get(url)).status_code, len(retry_history(response).attempts))
         assert 1 == tape.play_count
 
 

@@ -69,8 +69,16 @@ def unsent_by(policy: RetryConfig, ignored: Any) -> str:
     methods = sorted((RISKY if own is None else RISKY & own) - {*allowed})
     if not methods:
         return ""
-    value = "none" if own is None else ",".join(sorted({*allowed, *methods}))
+    value = "all" if own is None else ",".join(sorted({*allowed, *methods}))
     return f"sent {' and '.join(methods)} again, and the policy does not: {VARIABLE}={value} brings it back"
+
+
+def risk_of(policy: RetryConfig) -> str:
+    """Return the sentence about methods that a policy sends again whatever became of them; empty if there are none."""
+    allowed, source = policy.allowed_methods, policy.source("allowed_methods")
+    methods = sorted(RISKY if allowed is None else RISKY & {*allowed})
+    said = f"{' and '.join(methods)} requests are sent again even if the server may have applied them, by {source}"
+    return said if methods else ""
 
 
 def calling_line() -> str:

@@ -156,6 +156,14 @@ def with_translated(config: RetryConfig, translated: Translated) -> RetryConfig:
     return config.without("max_retries").replace_from(dict.fromkeys(translated, "max_retries"), **translated)
 
 
+def beneath(value: Any, config: RetryConfig) -> Retry:
+    """Return the ``Retry`` for urllib3: with retries switched off, that of an ``HTTPAdapter`` with this
+    ``max_retries``.
+    """
+    is_ours = config.enabled or value is UNSET or value in (0, False)
+    return INNER_RETRY if is_ours else Retry.from_int(value)
+
+
 def shown_for(value: Any, translated: Translated) -> FixedRetry | None:
     """Return the ``Retry`` to show for this value; None: one with the options in force is made on demand."""
     value = given_retry(value)
@@ -172,6 +180,8 @@ class MaxRetries(HTTPAdapter):
     _use: Callable[[Any], None]
     _shown: FixedRetry | None = None
     """What ``max_retries`` reads as; None: it was not read yet."""
+    _beneath: Retry = INNER_RETRY
+    """What urllib3 goes by."""
     _is_shared = False
     """Other sessions have the same strategy: setting ``max_retries`` replaces it for this one."""
 
@@ -224,7 +234,7 @@ class MaxRetries(HTTPAdapter):
         self._given, self._is_shared = False, True
 
     def _state_to_copy(self) -> dict[str, Any]:
-        return {"_is_shared": self._is_shared, "_shown": self._shown}
+        return {"_is_shared": self._is_shared, "_shown": self._shown, "_beneath": self._beneath}
 
     def _options_as_shown(self) -> FixedRetry:
         from .translation import TRANSLATED, retry_saying  # as above
@@ -235,7 +245,7 @@ class MaxRetries(HTTPAdapter):
         most = most_attempts(strategy) or config.most_attempts
         if most is None and not isinstance(strategy, StandardRetryStrategy):
             most = UNLIMITED
-        options["max_attempts"] = most if self.retry_config.enabled else 1
+        options["max_attempts"] = most if self.retry_config.enabled else min(1 + self._beneath.total, UNLIMITED)  # type: ignore[operator]
         own: Any = config.backoffs[0]
         factor = getattr(getattr(own, "inner", own), "backoff_scale_value", config.numbers.initial_backoff)
         return FixedRetry(retry_saying(options, factor=factor), options)
@@ -246,12 +256,12 @@ class MaxRetries(HTTPAdapter):
         another one, ``adapter.max_retries = adapter.max_retries.new(total=5)``.
 
         An assigned value is translated, as in the constructor. A value that was read here can be assigned again.
-        urllib3 itself always gets another one, which retries nothing.
+        urllib3 itself gets another one, which retries nothing, unless retries are switched off.
 
         :raises RetryConfigError: on assignment, if the value cannot be translated, or beside a given ``strategy``.
         """
         if this_thread.sender is self:
-            return INNER_RETRY
+            return self._beneath
         shown = self._shown
         if shown is None:
             if "_strategy" not in self.__dict__:  # a subclass may have set it before it called our constructor
@@ -272,15 +282,16 @@ class MaxRetries(HTTPAdapter):
         if self._given:
             raise _owned_by(self._strategy, value)
         translated = translate(value)
-        self.__dict__.setdefault("_original", (self._strategy, self.retry_config, self._shown, self._is_shared))
+        before = self._strategy, self.retry_config, self._shown, self._is_shared, self._beneath
+        self.__dict__.setdefault("_original", before)
         self._adopt(with_translated(self.retry_config, translated))
-        self._shown = shown_for(value, translated)
+        self._shown, self._beneath = shown_for(value, translated), beneath(value, self.retry_config)
 
     @max_retries.deleter
     def max_retries(self) -> None:
         # unittest.mock deletes it after a patch: this restores the policy from before the assignment.
         if "_original" in self.__dict__:
-            strategy, config, self._shown, self._is_shared = self.__dict__.pop("_original")
+            strategy, config, self._shown, self._is_shared, self._beneath = self.__dict__.pop("_original")
             self.retry_config = config
             self._use(strategy)
 

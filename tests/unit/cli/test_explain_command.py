@@ -123,7 +123,7 @@ def test_the_body_is_looked_at(tmp_path: Path) -> None:
         (("--error", "UnicodeDecodeError"), "cannot be made without its cause"),
         (("--status", "503", "--header", "nonsense"), "'Name: value' is allowed"),
         (("--status", "503", "max_attempts=0"), "a whole number of 1 or more or None is allowed"),
-        (("--status", "503", "enabled=false"), "retries are switched off"),
+        *((("--status", status, "enabled=false"), "retries are switched off") for status in ("503", "200")),
     ],
 )
 def test_bad_usage_is_named(arguments: tuple[str, ...], expected: str) -> None:

@@ -160,7 +160,7 @@ def test_a_process_that_is_started_anew_is_told_of_the_folder(family: Family, mo
 @pytest.mark.parametrize(
     ("ignored", "policy", "methods", "value"),
     [
-        (Retry(3, allowed_methods=None), {}, "PATCH and POST", "none"),
+        (Retry(3, allowed_methods=None), {}, "PATCH and POST", "all"),
         (Retry(3, allowed_methods=["POST"]), {"allowed_methods": ["GET"]}, "POST", "GET,POST"),
         *((Retry(3, allowed_methods=None), {"allowed_methods": each}, "", "") for each in (None, ["POST", "PATCH"])),
         *((each, {}, "", "") for each in (Retry(3), 0, 3)),

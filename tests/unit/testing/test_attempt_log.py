@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import requests
 
+from requests_smithy_retry import RetryListener
 from requests_smithy_retry.testing import AttemptLog, retries_disabled, scripted, watched_attempts
 from tests.support import read_timeout, send
 
@@ -37,7 +38,7 @@ def test_a_wrong_expectation_tells_the_story(method: str, expected: tuple[float,
 
 
 def test_switched_off_attempts_are_logged_too() -> None:
-    """An adapter that is switched off keeps no record, and yet its one attempt is there; an empty log says so."""
+    """The one attempt of an adapter that is switched off is there; an empty log says that it is empty."""
     with watched_attempts() as log, retries_disabled():
         send(scripted(503))
         with pytest.raises(requests.exceptions.ReadTimeout):
@@ -46,3 +47,16 @@ def test_switched_off_attempts_are_logged_too() -> None:
     assert "retries are switched off" in log.explain()
     with pytest.raises(AssertionError, match="no operation was made"):
         AttemptLog().assert_endings(200)
+
+
+def test_an_operation_that_the_programs_own_code_ended_is_logged() -> None:
+    """A listener raised before the attempt: the log names the exception, and says whose it is."""
+
+    class Raising(RetryListener):
+        def before_attempt(self, event: object) -> None:
+            raise ZeroDivisionError
+
+    with watched_attempts() as log, pytest.raises(ZeroDivisionError):
+        send(scripted(200, listeners=[Raising()]))
+    log.assert_endings("ZeroDivisionError")
+    assert "the program's own code raised it" in log.explain()
