@@ -20,6 +20,7 @@ from .config.retry_config import (
     IN_THE_PROGRAM,
     JUDGING_OPTIONS,
     OPTIONS,
+    PUBLISHED_CAPACITY,
     RetryConfig,
     RetryOptions,
     unknown_option,
@@ -442,11 +443,14 @@ def shared_strategy(config: RetryConfig, clock: Clock) -> StandardRetryStrategy:
 
     :raises RetryConfigError: for a config that asks for a budget of its own.
     """
-    if config.effective_quota != "payoff":
+    own = config.effective_quota
+    if own == "payoff" and config.aws_config is not False and not config.is_given("quota"):
+        own = PUBLISHED_CAPACITY  # wherever a variable or a profile of AWS says anything
+    if own != "payoff":
         raise RetryConfigError(
             "quota",
-            config.effective_quota,
-            config.source("quota"),
+            own,
+            "aws_config" if config.aws_config is not False else config.source("quota").removeprefix("from "),
             "beside strategy='shared' only 'payoff' is allowed: its retry budgets are those of the process",
         )
     key = config.mode, clock

@@ -82,9 +82,16 @@ def test_the_shared_one_goes_by_the_options_of_each_adapter() -> None:
     quiet = classifier(lambda outcome: None, name="mine")
     adapter: Any = scripted(503, strategy="shared", max_attempts=1, classifiers=[quiet], clock=FakeClock())
     assert "mine" in [vote.classifier for vote in retry_history(send(adapter)).attempts[0].votes]
-    for budget in ({"quota": 5}, {"retry_spec": "2.0"}, {"quota": None}):
-        with pytest.raises(RetryConfigError, match="beside strategy='shared' only 'payoff' is allowed"):
+    for budget, said in (
+        ({"quota": 5}, r"quota=5 \(from code\)"),
+        ({"quota": None}, r"quota=None \(from code\)"),
+        ({"retry_spec": "2.0"}, r"quota=500 \(from retry_spec 2.0\)"),
+        ({"aws_config": True}, r"quota=500 \(from aws_config\)"),
+    ):
+        with pytest.raises(RetryConfigError, match=f"{said}: beside strategy='shared' only 'payoff' is allowed"):
             mount(requests.Session(), strategy="shared", **budget)
+    with_aws: Any = scripted(503, strategy="shared", aws_config=True, quota="payoff", clock=FakeClock())
+    assert 3 == with_aws.strategy.max_attempts
     with pytest.raises(RetryConfigError, match="'shared', or an object"):
         mount(requests.Session(), strategy="standard")  # type: ignore[arg-type]
 
