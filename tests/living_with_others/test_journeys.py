@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -127,8 +128,8 @@ def test_a_nightly_job_has_a_second_round(capsys: pytest.CaptureFixture[str]) ->
     first, *why = out.splitlines()
     assert "88 of 90 files, 1 of them with retries; 2 lost" == first
     assert [
-        "1 lost: EmptyDataError('No columns to parse from file')",
-        "1 lost: HTTPError, no classifier asked for a retry",
+        f"lost {server.url}/3.csv: ended at attempt 1 with 404: no classifier asked for a retry",
+        f"lost {server.url}/7.csv: EmptyDataError('No columns to parse from file')",
     ] == sorted(why)
 
 
@@ -162,19 +163,24 @@ def test_a_nightly_job_ends_at_ctrl_c(tmp_path: Path) -> None:
         assert len(server.requests) < 100
 
 
+def web_blocks() -> list[str]:
+    """The blocks of the page of the web service, without what they assert about a mock."""
+    pytest.importorskip("flask")
+    return [re.sub(r"^assert .*", "", block, flags=re.MULTILINE) for block in blocks_of(HOWTO / "web-service.md")]
+
+
 def test_a_payment_is_applied_once() -> None:
     """The upstream applies it and answers 504; the retry has the same key, which the page made from the order."""
     applied: Counter[str] = Counter()
 
     def upstream(request: RecordedRequest) -> Behaviour:
-        if request.method != "POST":
-            return Reply(body=b'{"status": "done"}')
         key = request.header("Idempotency-Key") or ""
         applied[key] += 1
         return Reply(504) if applied[key] == 1 else Reply(body=b'{"status": "done"}')
 
     with FaultServer(upstream) as server:
-        space = run(blocks_of(HOWTO / "web-service.md")[:2], server)
+        space = run(web_blocks()[:3], server)
+        assert "done" == space["pay"]({"id": 17, "amount": 5})["status"]
     assert {'"order-17"': 2} == applied
     assert (1, 1, 0) == (lambda of: (of.retried, of.saved, of.lost))(retry_summary(space["session"]))
 
@@ -187,8 +193,7 @@ def test_a_view_has_one_bound_for_all_its_calls() -> None:
         return Reply(503)
 
     with FaultServer(upstream) as server:
-        blocks = [block.partition("\nassert")[0] for block in blocks_of(HOWTO / "web-service.md")]
-        space = run(blocks, server)
+        space = run(web_blocks(), server)
         for header, most in ({"HTTP_X_REQUEST_DEADLINE": "30"}, 2.4), ({"HTTP_X_REQUEST_DEADLINE": "0.2"}, 0.45):
             began = time.monotonic()
             with pytest.raises(requests.Timeout):
@@ -196,30 +201,56 @@ def test_a_view_has_one_bound_for_all_its_calls() -> None:
             assert time.monotonic() - began < most
 
 
+LIMIT, BACK_SOON = Reply(429, {"Retry-After": "7"}), Reply(503, {"Retry-After": "9"})
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ([Reply(body=b'{"a": 1}')], [(200, None)]),
+        ([Reply(404)], [(502, None)]),
+        ([Reply(body=b"<html>")], [(502, None)]),
+        ([Reply(503)] * 3, [(503, "5")]),
+        ([LIMIT], [(429, "7")]),
+        ([BACK_SOON], [(503, "9")]),
+        ([LIMIT, LIMIT], [(429, "7")] * 3),  # the third one is not sent
+        ([BACK_SOON, BACK_SOON], [(503, "9"), (503, "9"), (429, "9")]),
+    ],
+)
+def test_a_view_answers_what_its_upstream_answers(
+    script: list[Behaviour], expected: list[tuple[int, str | None]]
+) -> None:
+    """A limit is a 429, an outage a 503, with the seconds that the upstream asked for; any other error a 502."""
+    with FaultServer(script) as server:
+        space = run(web_blocks()[:1], server)
+        answers = [space["app"].test_client().get("/things") for _ in expected]
+        assert len(script) == len(server.requests)
+    assert expected == [(answer.status_code, answer.headers.get("Retry-After")) for answer in answers]
+
+
 def test_health_says_since_when_an_upstream_fails() -> None:
-    """Of each service that the process has called: null after a success, then how old its outage is."""
-    blocks = blocks_of(HOWTO / "web-service.md")
-    (health,) = [block for block in blocks if "def health" in block]
-    asked: list[dict[str, dict[str, float | None]]] = []
-    with FaultServer([Reply()], default=Reply(503)) as server:
-        space = run([blocks[0], health], server)
-        for path in ("", "things/1", "things/2"):
-            if path:
-                space["session"].get(f"{server.url}/{path}")
-            (answer,) = space["health"]({}, lambda status, headers: None)
-            asked.append(json.loads(answer))
+    """Of each service that the process has called: null after a success, then the time of the first failure."""
+    with FaultServer([Reply(body=b"{}")], default=Reply(503)) as server:
+        client = run(web_blocks()[:1], server)["app"].test_client()
+        asked = [client.get("/health").json]
+        before = datetime.now(timezone.utc)
+        for _ in range(2):
+            client.get("/things")
+            asked.append(client.get("/health").json)
+        after = datetime.now(timezone.utc)
     assert {} == asked[0]
     (scope,) = asked[1]
     assert scope.endswith("/things")
-    assert [None, True] == [asked[1][scope]["down_for"], (asked[2][scope]["down_for"] or 0) > 0]
-    assert all(0 <= (each[scope]["last_attempt"] or 0) < 60 for each in asked[1:])
+    assert asked[1][scope]["down_since"] is None
+    slack = timedelta(milliseconds=50)  # of two clocks
+    moments = [asked[2][scope]["down_since"], *(each[scope]["last_attempt"] for each in asked[1:])]
+    assert all(before - slack <= datetime.fromisoformat(moment) <= after + slack for moment in moments)
 
 
 def test_an_outage_is_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     """Of ten calls that give up, the first is logged at WARNING, and the others at INFO."""
-    block = blocks_of(HOWTO / "web-service.md")[0]
     with FaultServer(default=Reply(503)) as server:
-        space = run([block], server)
+        space = run(web_blocks()[:1], server)
         for _ in range(10):
             space["session"].get(server.url)
     levels = Counter(record.levelno for record in caplog.records if record.name == LOGGER.name)

@@ -27,7 +27,7 @@ from tests.unit.features.redis.servers import RedisServer
 pytestmark = [pytest.mark.once, pytest.mark.real_time]
 
 ROOT = Path(__file__).resolve().parents[2]
-GEVENT_WORKERS = ["--worker-class", "gevent", "app:application"]
+GEVENT_WORKERS = ["--worker-class", "gevent", "app:app"]
 PAGES = [ROOT / "docs" / "howto" / name for name in ("compose.md", "web-service.md")]
 
 
@@ -148,9 +148,9 @@ assert time.monotonic() - begun < 100
         pytest.importorskip("gunicorn")
         context, authority = tls
         (tmp_path / "gunicorn.conf.py").write_text(block_with("# gunicorn.conf.py, for"))
-        with FaultServer([Reply(503)], tls=context) as server:
-            application = block_with("def application").replace("https://api.example.com", server.url)
-            (tmp_path / "app.py").write_text(application.partition("\nassert")[0])
+        with FaultServer([Reply(503), Reply(body=b"{}")], tls=context) as server:
+            application = block_with("app = Flask(").replace("https://api.example.com", server.url)
+            (tmp_path / "app.py").write_text(application)
             gunicorn = subprocess.Popen(
                 [sys.executable, "-m", "gunicorn", "--preload", "--bind", "127.0.0.1:0", *GEVENT_WORKERS],
                 cwd=tmp_path,
@@ -162,7 +162,7 @@ assert time.monotonic() - begun < 100
                 assert gunicorn.stderr is not None
                 listening = (re.search(r"Listening at: (http://[\d.:]+)", line) for line in gunicorn.stderr)
                 address = next(found[1] for found in listening if found)
-                assert "200" == requests.get(address, timeout=300).text
+                assert {} == requests.get(f"{address}/things", timeout=300).json()
             finally:
                 gunicorn.send_signal(signal.SIGTERM)
                 said = gunicorn.communicate(timeout=300)[1]
@@ -175,11 +175,11 @@ def test_a_worker_of_gunicorn_stops_in_the_middle_of_a_wait(tmp_path):
     pytest.importorskip("gunicorn")
     (tmp_path / "gunicorn.conf.py").write_text(block_with("def post_worker_init"))
     with FaultServer(default=Reply(503)) as server:
-        application = block_with("def application").replace("https://api.example.com", server.url)
+        application = block_with("app = Flask(").replace("https://api.example.com", server.url)
         application = application.replace("patience=0", "patience=100").replace("timeout=1.5", "timeout=100")
         imports = "from requests_smithy_retry import retry_options\n"
         (tmp_path / "app.py").write_text(f"{application}{imports}{block_with('def stoppable')}")
-        command = "-m gunicorn --preload --threads 4 --bind 127.0.0.1:0 --graceful-timeout 60 app:application"
+        command = "-m gunicorn --preload --threads 4 --bind 127.0.0.1:0 --graceful-timeout 60 app:app"
         gunicorn = subprocess.Popen(
             [sys.executable, *command.split()], cwd=tmp_path, env=environ(), stderr=subprocess.PIPE, text=True
         )
@@ -188,7 +188,7 @@ def test_a_worker_of_gunicorn_stops_in_the_middle_of_a_wait(tmp_path):
             listening = (re.search(r"Listening at: (http://[\d.:]+)", line) for line in gunicorn.stderr)
             address = next(found[1] for found in listening if found)
             with ThreadPoolExecutor() as pool:
-                answer = pool.submit(requests.get, address, timeout=300)
+                answer = pool.submit(requests.get, f"{address}/things", timeout=300)
                 while not any(" waits: " in line for line in gunicorn.stderr):
                     pass
                 gunicorn.send_signal(signal.SIGTERM)
