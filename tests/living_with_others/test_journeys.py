@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -99,8 +100,8 @@ def test_a_nightly_job_gets_every_file_into_pandas(capsys: pytest.CaptureFixture
 
 
 def test_a_nightly_job_has_a_second_round(capsys: pytest.CaptureFixture[str]) -> None:
-    """It brings a file that three attempts did not get, though a limit refuses it then; one that is empty, not there, or
-    makes the program raise what it does not expect, is not asked for again, and ends nothing.
+    """It brings a file that three attempts did not get, though a limit refuses it then. One that is empty, not there,
+    or makes the program raise what nobody expects, is not asked for again, and ends nothing.
     """
     asked: Counter[str] = Counter()
     changed, since = threading.Condition(), 0
@@ -277,6 +278,52 @@ def test_a_library_waits_for_what_its_service_calls_locked() -> None:
         assert 7 == len(server.requests)
     keys = [request.header("Idempotency-Key") for request in server.requests[4:]]
     assert keys[0] == keys[1] != keys[2] == '"nine"'
+
+
+def test_a_library_renews_its_token_once_for_all_threads() -> None:
+    """Eight threads get a 401 at once: one of them renews, and each call is answered."""
+    tokens, old = iter(["old", "new", "newer"]), threading.Barrier(8)
+
+    def service(request: RecordedRequest) -> Behaviour:
+        if request.header("Authorization") == "Bearer old":
+            old.wait(20)
+            return Reply(401)
+        return Reply(body=b'{"name": "seven"}')
+
+    with FaultServer(service) as server:
+        kind = run(all_blocks_of("ship-it-in-your-library.md")[:1], server)["Client"]
+        client = kind(f"{server.url}/", lambda: next(tokens))
+        with ThreadPoolExecutor(8) as pool:
+            assert [{"name": "seven"}] * 8 == list(pool.map(client.thing, ["7"] * 8))
+    assert "newer" == next(tokens)
+
+
+def test_a_library_finds_an_error_in_a_200() -> None:
+    """``BUSY`` is waited for, and a POST sent again; a good answer that has the word elsewhere is one."""
+    kind = {"Content-Type": "application/json"}
+    busy, good = Reply(200, kind, b'{"error": "BUSY"}'), Reply(200, kind, b'{"name": "BUSY"}')
+    with FaultServer([busy, good, busy, good]) as server:
+        client = run(all_blocks_of("ship-it-in-your-library.md")[:1], server)["Client"](f"{server.url}/", backoff=0)
+        assert {"name": "BUSY"} == client.thing("7")
+        client.create({"name": "nine"})
+    assert ["GET", "GET", "POST", "POST"] == [request.method for request in server.requests]
+
+
+def test_a_library_saves_a_file_that_breaks_off(tmp_path: Path) -> None:
+    """The file is whole, and only the rest was asked for again; a 404 leaves an error, and no file of its page."""
+    part = {"ETag": '"1"', "Content-Range": "bytes 5-9/10"}
+    script = [
+        CutBody(Reply(200, {"ETag": '"1"'}, b"0123456789"), at=5),
+        Reply(206, part, b"56789"),
+        Reply(404, body=b"no"),
+    ]
+    with FaultServer(script) as server:
+        client = run(all_blocks_of("ship-it-in-your-library.md")[:1], server)["Client"](f"{server.url}/")
+        client.download("a", str(tmp_path / "a"))
+        with pytest.raises(requests.HTTPError):
+            client.download("b", str(tmp_path / "b"))
+    assert [b"0123456789", b""] == [(tmp_path / name).read_bytes() for name in "ab"]
+    assert "bytes=5-" == server.requests[1].header("Range")
 
 
 def test_an_old_program_makes_a_third_of_its_requests_or_less_in_an_outage(

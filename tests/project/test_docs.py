@@ -141,8 +141,8 @@ def test_the_example_for_a_library_keeps_the_classifiers_of_its_user():
     """They come after its own; an only(...) stays alone."""
     names: dict[str, Any] = {}
     exec(re.findall(r"^```python\n(.*?)^```$", SDK, re.DOTALL | re.MULTILINE)[0], names)
-    own, theirs = names["by_code"], classifier(lambda outcome: None)
-    for given, expected in (((), (own,)), ((theirs,), (own, theirs)), (only(theirs), only(theirs))):
+    own, theirs = (names["by_code"], names["BUSY"]), classifier(lambda outcome: None)
+    for given, expected in (((), own), ((theirs,), (*own, theirs)), (only(theirs), only(theirs))):
         client = names["Client"](classifiers=given)
         found = client.session.get_adapter(client.url).retry_config.classifiers
         assert (expected, type(expected)) == (found, type(found))
