@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import responses
@@ -39,10 +41,10 @@ def test_every_block_of_the_page_runs(page: Path, tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(LOGGER, "filters", LOGGER.filters[:])
     space: dict[str, object] = {"__name__": "docs"}
-    with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
-        mock.add_passthru(LOOPBACK)
+    with mock.patch.dict(os.environ), responses.RequestsMock(assert_all_requests_are_fired=False) as answers:
+        answers.add_passthru(LOOPBACK)
         for method in ("GET", "POST", "PUT", "DELETE", "PATCH"):
-            mock.add(method, ANYWHERE, json={"status": "done"})
+            answers.add(method, ANYWHERE, json={"status": "done"})
         for block in blocks_of(page):
             exec(compile(block, page.name, "exec"), space)
 
