@@ -142,7 +142,7 @@ class RetryConfig:
     scope: Callable[[PreparedRequest], str] | None = adapter_option(
         None, types.function, "function of a request that returns the name of its scope", not_from_environment=True
     )
-    enabled: bool = adapter_option(True, types.boolean, "False: behave as a plain HTTPAdapter")
+    enabled: bool = adapter_option(True, types.boolean, "False: behave as an HTTPAdapter with the same max_retries")
     classifiers: Iterable[RetryClassifier] = judging_option(
         (),
         types.classifiers,

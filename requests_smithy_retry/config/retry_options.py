@@ -47,7 +47,7 @@ class OperationOptions:
     idempotency_key: bool | Callable[..., str] | None = option(
         None, types.idempotency_key, "as the option of the adapter: each operation gets its own key"
     )
-    enabled: bool | None = option(None, types.boolean, "False: no retries, as with a plain HTTPAdapter")
+    enabled: bool | None = option(None, types.boolean, "False: no retries, each operation is one send")
     deadline: Deadline | None = option(
         None, number(above=0), "seconds from entering the block until everything that this thread does in it is over"
     )

@@ -116,7 +116,7 @@ def _of_the_program(error: Exception, adapter: RetryAdapter) -> RetryHistory:
 
 @contextmanager
 def retries_disabled() -> Iterator[None]:
-    """Make every ``RetryAdapter`` of the process behave as a plain ``HTTPAdapter`` in the block, in every thread."""
+    """Make every ``RetryAdapter`` of the process send each request once in the block, in every thread."""
 
     def around(send: Callable[[], Response], *_: object) -> Response:
         with retry_options(enabled=False):
