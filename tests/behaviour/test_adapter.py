@@ -23,6 +23,7 @@ from requests_smithy_retry import (
     SimpleRetryStrategy,
     StopReason,
     retry_history,
+    retry_options,
 )
 from requests_smithy_retry.testing import FakeClock
 from tests.support import (
@@ -182,6 +183,15 @@ def test_enabled_false_is_a_plain_adapter():
     adapter = scripted(Reply(503, body=b"x"), enabled=False)
     response = send(adapter)
     assert (503, 1, False) == (response.status_code, len(adapter.sent), response._content)
+
+
+def test_switched_off_it_bounds_nothing():
+    """``timeout``, ``operation_timeout`` and a block's deadline are off, too: the caller's own time-out is in force."""
+    adapter = scripted(200, 200, timeout=7, operation_timeout=5, enabled=False)
+    with retry_options(deadline=3):
+        send(adapter)
+        send(adapter, timeout=20)
+    assert [None, 20] == [item.options["timeout"] for item in adapter.sent]
 
 
 def test_the_default_timeout_is_used_where_the_caller_gave_none():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
@@ -232,6 +233,23 @@ def test_a_view_answers_what_its_upstream_answers(
         answers = [space["app"].test_client().get("/things") for _ in expected]
         assert len(script) == len(server.requests)
     assert expected == [(answer.status_code, answer.headers.get("Retry-After")) for answer in answers]
+
+
+@pytest.mark.parametrize(
+    ("paths", "pacing", "sent"),
+    [("aaaba", "announced", [1, 1, 0, 1, 0]), ("abacb", "announced", [1, 1, 1, 0, 0]), ("aaab", "off", [1, 1, 1, 1])],
+)
+def test_what_a_retry_after_holds_back(paths: str, pacing: str, sent: list[int]) -> None:
+    """Two refusals in a row on one path hold back that path, three on several the service; with ``pacing="off"`` none."""
+    with FaultServer(default=BACK_SOON) as server:
+        space = run(web_blocks()[:1], server, **{"patience=0": f'patience=0, pacing="{pacing}"'})
+        counts = []
+        for path in paths:
+            before = len(server.requests)
+            with contextlib.suppress(requests.ConnectTimeout):
+                space["session"].get(f"{server.url}/things/{path}")
+            counts.append(len(server.requests) - before)
+    assert sent == counts
 
 
 def test_health_says_since_when_an_upstream_fails() -> None:
