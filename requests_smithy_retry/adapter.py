@@ -38,7 +38,7 @@ from .features.table import features_of, listeners_of, opener, strategy_for
 from .features.urllib3_retry import MaxRetries, beneath
 from .forksafe import forgets_with_all
 from .observing.events import Listeners
-from .observing.history import ATTRIBUTE, AttemptRecord, sent_once
+from .observing.history import ATTRIBUTE, SENT_ONCE, STARTED, AttemptRecord, sent_once
 from .observing.summary import Counters
 from .urls import ORIGIN, scope_name, scope_of
 from .wire.connect import Opener
@@ -251,7 +251,7 @@ class RetryAdapter(MaxRetries):
         finally:
             this_thread.retries_off, this_thread.sender = outer
             this_thread.connecting = False
-        response._retry_started = response._retry_sent_once = started  # type: ignore[attr-defined]
+        vars(response).update({STARTED: started, SENT_ONCE: True})
         original = getattr(response.raw, "_original_response", None)
         if isinstance(original, CheckedResponse):
             original.retries_off = True  # its body is read later

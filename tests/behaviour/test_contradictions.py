@@ -141,15 +141,19 @@ def test_what_goes_together_is_allowed(options) -> None:
     assert all(config.is_given(name) for name in options)
 
 
-def as_text(value: Any) -> str | None:
-    """The text that a variable would hold; None: no text stands for it."""
+def as_text(name: str, value: Any) -> str | None:
+    """The text that the variable of an option would hold; None: no text stands for it."""
+    if value is None and name == "allowed_methods":
+        return "all"
     if isinstance(value, (set, tuple)):
         return ",".join(map(str, value))
     return str(value) if value is None or isinstance(value, (int, float, str)) else None
 
 
 IN_CODE = {"idempotency_key", "scope", "on_unauthorized", "classifiers", "validate", "listeners", "trust_env"}
-TEXTS = [(name, text) for name in OPTIONS if name not in IN_CODE for text in map(as_text, samples(name)) if text]
+TEXTS = [
+    (name, text) for name in OPTIONS if name not in IN_CODE for value in samples(name) if (text := as_text(name, value))
+]
 CODE = [{name: value} for name in OPTIONS for value in samples(name) if (name, value) != ("trust_env", False)]
 CODE += [{"max_retries": value} for value in (3, Retry(5, status_forcelist=[503], respect_retry_after_header=False))]
 

@@ -240,7 +240,7 @@ def test_a_view_answers_what_its_upstream_answers(
     [("aaaba", "announced", [1, 1, 0, 1, 0]), ("abacb", "announced", [1, 1, 1, 0, 0]), ("aaab", "off", [1, 1, 1, 1])],
 )
 def test_what_a_retry_after_holds_back(paths: str, pacing: str, sent: list[int]) -> None:
-    """Two refusals in a row on one path hold back that path, three on several the service; with ``pacing="off"`` none."""
+    """Two in a row to one path hold back that path, three to several the service; with ``pacing="off"`` none does."""
     with FaultServer(default=BACK_SOON) as server:
         space = run(web_blocks()[:1], server, **{"patience=0": f'patience=0, pacing="{pacing}"'})
         counts = []
