@@ -450,7 +450,7 @@ def shared_strategy(config: RetryConfig, clock: Clock) -> StandardRetryStrategy:
         raise RetryConfigError(
             "quota",
             own,
-            "aws_config" if config.aws_config is not False else config.source("quota").removeprefix("from "),
+            "aws_config" if config.aws_config is not False else config.source("quota"),
             "beside strategy='shared' only 'payoff' is allowed: its retry budgets are those of the process",
         )
     key = config.mode, clock
