@@ -76,7 +76,7 @@ def unsent_by(policy: RetryConfig, ignored: Any) -> str:
 def risk_of(policy: RetryConfig) -> str:
     """Return the sentence about methods that a policy sends again whatever became of them; empty if there are none."""
     allowed, source = policy.allowed_methods, policy.source("allowed_methods")
-    methods = sorted(RISKY if allowed is None else RISKY & {*allowed})
+    methods = sorted(RISKY if allowed is None else RISKY & {*allowed}) if policy.enabled else []
     said = f"{' and '.join(methods)} requests are sent again even if the server may have applied them, by {source}"
     return said if methods else ""
 

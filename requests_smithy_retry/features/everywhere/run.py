@@ -18,7 +18,7 @@ from .children import FAMILY
 
 TYPE_CHECKING = False  # as in typing: a program that does not use requests pays for no import that it does not make
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from importlib.machinery import ModuleSpec
     from types import TracebackType
     from typing import Any, TypeAlias
@@ -179,19 +179,17 @@ def _report(process: int, is_dry: bool) -> None:
         lines = installation.report(each=is_dry, others=others)
     else:
         lines = report(others, "would have" if is_dry else "had", each=is_dry) if others else []
-    for line in [*lines, *_risks(installation)] if lines else [NO_SESSION]:
-        _tell(line)
+    for line in [*lines, _risk(installation)] if lines else [NO_SESSION]:
+        if line:
+            _tell(line)
 
 
-def _risks(installation: Any) -> Iterator[str]:
-    """Yield a line for methods that the policy in force may apply twice."""
+def _risk(installation: Any) -> str:
+    """Return the line for methods that the policy in force may apply twice; an empty one if there are none."""
     from ...config.retry_config import RetryConfig
     from .reached import risk_of
 
-    policy = RetryConfig.from_environment() if installation is None else installation.config
-    risk = policy.enabled and risk_of(policy)
-    if risk:
-        yield risk
+    return risk_of(RetryConfig.from_environment() if installation is None else installation.config)
 
 
 def _options(arguments: Sequence[str]) -> tuple[str | None, bool, Sequence[str]]:

@@ -157,6 +157,43 @@ def test_a_process_that_is_started_anew_is_told_of_the_folder(family: Family, mo
     assert (True, "/nowhere") == (family.is_child, family.named())
 
 
+@pytest.mark.parametrize("is_installed", [True, False])
+@pytest.mark.parametrize(
+    ("variables", "methods"),
+    [
+        ({"ALLOWED_METHODS": "all"}, "PATCH and POST"),
+        ({"ALLOWED_METHODS": "GET, POST"}, "POST"),
+        ({"ALLOWED_METHODS": "GET, PUT"}, ""),
+        ({"ALLOWED_METHODS": "all", "ENABLED": "no"}, ""),
+        ({}, ""),
+    ],
+)
+def test_methods_that_may_be_applied_twice_are_told_of(
+    variables: dict[str, str],
+    methods: str,
+    is_installed: bool,
+    family: Family,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """In the last line, with what allows them, wherever the program has its sessions."""
+    for name, text in variables.items():
+        monkeypatch.setenv(f"SMITHY_RETRY_{name}", text)
+    family.begin()
+    other = Family()
+    other.join(family.named())
+    other.write([[["an adapter", None, "Policy()", "", "", 1]], did_of(RetrySummary())])
+    if is_installed:
+        install()
+        requests.Session()
+    run_module._report(os.getpid(), False)
+    last = capsys.readouterr().err.splitlines()[-1].removeprefix("requests-smithy-retry: ")
+    by = "by environment variable SMITHY_RETRY_ALLOWED_METHODS"
+    risk = f"{methods} requests are sent again even if the server may have applied them, {by}"
+    assert (last == risk) == bool(methods)
+    assert ("sent again" in last) == bool(methods)
+
+
 @pytest.mark.parametrize(
     ("ignored", "policy", "methods", "value"),
     [
