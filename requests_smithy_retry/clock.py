@@ -162,13 +162,12 @@ def wait_in(place: Place, clock: Clock) -> Any:
 def rest_until_permitted(
     ask: Callable[..., Any], strategy: object, token: object, deadline: float | None, clock: Clock
 ) -> float:
-    """Wait until a strategy permits an attempt; return the seconds that took."""
-    began = clock.now()
+    """Wait until a strategy permits an attempt; return the seconds that took, 0 if it did so at once."""
+    began, waited = clock.now(), 0.0
     while True:
-        waited = clock.now() - began
         wait = ask(token=token, deadline=deadline, waited=waited)
         if wait is None:
-            return clock.now() - began
+            return waited
         if not hasattr(type(wait), "rest"):  # else this loop would not end (a Mock has any attribute)
             raise TypeError(f"send_permit of {strategy!r}: None or an object to rest on, not {wait!r}")
         if deadline is not None and clock.now() >= deadline:  # it need not look at it
@@ -177,6 +176,7 @@ def rest_until_permitted(
             wait.rest(clock)
         except RetryError as late:  # the clock of a call begins no wait that would pass the deadline
             raise RetryError(str(late), stop_reason=StopReason.RATE_LIMITED) from None
+        waited = clock.now() - began
 
 
 SYSTEM_CLOCK = SystemClock()

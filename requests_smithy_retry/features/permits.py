@@ -23,7 +23,8 @@ class Permits(Feature):
         if call.token is not None:
             call.clock.begin("a rate limit")
             waited = rest_until_permitted(strategy.send_permit, strategy, call.token, call.deadline, call.clock)
-            call.before = call.before._replace(permit_wait=call.before.permit_wait + waited)
+            if waited:
+                call.before = call.before._replace(permit_wait=call.before.permit_wait + waited)
         return send(call)
 
 

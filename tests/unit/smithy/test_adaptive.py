@@ -9,6 +9,7 @@ import pytest
 import requests
 
 from requests_smithy_retry import AdaptiveRetryStrategy, Outcome, RetryError, StopReason, classifier, retry_history
+from requests_smithy_retry.clock import SYSTEM_CLOCK
 from requests_smithy_retry.testing import FakeClock
 from tests.support import Reply, scripted, send
 from tests.unit.core.test_strategy import Safe, in_context, refresh, response
@@ -37,6 +38,12 @@ def test_no_permit_is_needed_before_the_first_throttling(strategy):
     assert strategy.send_permit(token=token) is None
     strategy.record_success(token=token)
     assert not strategy.limiter().enabled
+
+
+def test_a_permit_that_comes_at_once_is_no_wait():
+    """The history says that nobody waited, by the machine's clock as well."""
+    (attempt,) = retry_history(send(scripted(200, mode="adaptive", clock=SYSTEM_CLOCK))).attempts
+    assert attempt.permit_wait == 0.0
 
 
 def test_a_body_that_cannot_be_replayed_is_still_throttled(clock):
