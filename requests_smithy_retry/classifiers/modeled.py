@@ -73,18 +73,6 @@ def _indicated(kind: ErrorKind, error: BaseException, *, safe: bool) -> RetryAct
 Predicate = Callable[[Any], "bool | float | RetryAction | None"]
 
 
-LONGEST_INTEGER = 15
-"""The most digits of a whole number that are converted: Python refuses thousands of them."""
-
-
-def _whole_number(digits: str) -> float:
-    return int(digits) if len(digits) <= LONGEST_INTEGER else float(digits)
-
-
-DECODER = json.JSONDecoder(parse_int=_whole_number)
-"""Made once, because ``json.loads`` makes one for each body."""
-
-
 class ErrorInBodyClassifier:
     """Finds errors in the JSON bodies of responses, those below 400 included.
 
@@ -128,7 +116,7 @@ class ErrorInBodyClassifier:
         if len(body) >= BODY_PREFIX or not any(word in body for word in self.words):
             return NO_ACTION
         try:
-            document = DECODER.decode(body.decode(json.detect_encoding(body), "surrogatepass"))
+            document = json.loads(body)
         except (ValueError, RecursionError):
             return NO_ACTION
         try:

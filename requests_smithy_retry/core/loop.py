@@ -62,7 +62,7 @@ def operate(call: Call, attempt: Outcome | None) -> Response:
                 attempt = call.look_at(error)
             failed = call.shown(attempt)
             if attempt.is_success and asks_for_nothing(failed.verdict):
-                return succeed(call, failed.verdict)
+                return succeed(call)
             try:
                 ask_strategy(call, failed, first_refusal)
             except RetryError as refusal:
@@ -163,17 +163,14 @@ def retry_of(call: Call, failed: AttemptFailed) -> ScheduledRetry:
     )
 
 
-def succeed(call: Call, verdict: Classification | None = None) -> Response:
-    """Record a success, and return its response.
-
-    :param verdict: on the success, where a classifier wants to see them.
-    """
+def succeed(call: Call) -> Response:
+    """Record a success, and return its response."""
     response = call.response
     assert response is not None
     response.request = call.request  # not the copy that was sent
     record_success(call)
-    if call.number > 1 or verdict is not None or call.before is not AT_ONCE or PIECES in vars(response):
-        return succeed_late(call, verdict)
+    if call.number > 1 or call.before is not AT_ONCE or PIECES in vars(response):
+        return succeed_late(call)
     if call.limits is not None and call.stream:
         call.limits.lift(response)
     if call.observed is not None:
@@ -200,15 +197,15 @@ def record_success(call: Call) -> None:
         call.strategy.record_success(token=token)
 
 
-def succeed_late(call: Call, verdict: Classification | None) -> Response:
+def succeed_late(call: Call) -> Response:
     """Return the response of a success that comes with a history."""
     if call.failed is None:
         call.look_at(None)
     assert call.response is not None
     assert call.held is not None
-    call.note(None, verdict)
+    call.note(None)
     call.held.finalize(raises=False)
-    history = end_history(call, StopReason.SUCCESS, StopReason.SUCCESS.value, verdict)
+    history = end_history(call, StopReason.SUCCESS, StopReason.SUCCESS.value, None)
     attach(call.response, history)
     call.adapter._fill_retries(call.response, call.history)
     return call.response

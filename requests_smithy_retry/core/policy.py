@@ -12,7 +12,7 @@ from ..checks import safe_repr
 from ..classifiers.actions import ErrorKind, RetryIndicated, RetryReason
 from ..classifiers.fold import Classification
 from ..classifiers.outcome import Outcome
-from ..classifiers.protocol import Only, RetryClassifier, in_order, sees_successes
+from ..classifiers.protocol import Only, RetryClassifier, Vouches, in_order, sees_successes
 from ..config.retry_options import OperationOptions
 from .backoff import ExponentialRetryBackoffStrategy, RetryBackoffStrategy
 from .port import Feature, overrides
@@ -87,6 +87,8 @@ class Policy:
         self.counts = counts
         self.sees_successes: bool = any(map(sees_successes, classifiers))
         """A classifier wants to be asked about responses below 400."""
+        self.vouching: tuple[Vouches, ...] = tuple(item for item in classifiers if isinstance(item, Vouches))
+        """The classifiers that may know a request."""
         self.heeds_hints: bool = config.heeds_hints
         self.most_attempts: int | None = config.most_attempts
         self.patience_given: float | None = config.patience_given

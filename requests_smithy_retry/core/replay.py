@@ -16,7 +16,7 @@ from requests import PreparedRequest, Response
 from requests.utils import super_len
 
 from ..classifiers.outcome import ResendFacts
-from ..classifiers.protocol import Vouched, Vouches
+from ..classifiers.protocol import Vouched
 from ..classifiers.resend import IDEMPOTENT_METHODS
 from ..errors import RetryConfigError, RetryError, StopReason
 from ..interruptions import is_interruption
@@ -428,8 +428,8 @@ class RequestFacts:
 
     def _known(self) -> Vouched:
         """Ask the classifiers that may know the request, once, when a decision needs it."""
-        for item in self.policy.classifiers:
-            known = item.vouch(self.request) if isinstance(item, Vouches) else None
+        for item in self.policy.vouching:
+            known = item.vouch(self.request)
             if known is not None:
                 return known
         return Vouched()

@@ -191,6 +191,13 @@ def test_the_votes_are_those_of_the_classifiers():
     assert "[HttpStatusCodeClassifier: transient, mine: forbidden (I say so)]" in history.explain()
 
 
+@pytest.mark.parametrize("script", [[200], [503, 200]])
+def test_a_success_is_recorded_without_votes_whoever_looked_at_it(script: list[int]) -> None:
+    """A classifier that asks for nothing leaves no trace, with or without a retry before."""
+    history = history_of(*script, classifiers=[classifier(lambda outcome: None, sees_successes=True)])
+    assert history.attempts[-1].votes == ()
+
+
 def history_of(*script: Any, method: str = "GET", **options: Any) -> RetryHistory:
     """The history of one operation, whether it returned or raised."""
     history = retry_history(ended(scripted(*script, **options), method))

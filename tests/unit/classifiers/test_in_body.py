@@ -80,6 +80,14 @@ def test_a_body_of_another_shape_is_no_error(body: bytes) -> None:
     assert NOTHING == item.classify_retry(outcome_of(200, body, JSON), NOTHING)
 
 
+def test_a_predicate_sees_whole_numbers_as_they_are() -> None:
+    """An identifier of twenty digits is the same as in ``response.json()``."""
+    seen: list[Any] = []
+    item = ErrorInBodyClassifier(lambda body: seen.append(body["id"]), "id")
+    item.classify_retry(outcome_of(200, b'{"id": 12345678901234567890}', JSON), NOTHING)
+    assert [12345678901234567890] == seen
+
+
 @pytest.mark.parametrize("words", [(), ("",), (b"x",), ("a", 3)])
 def test_a_word_is_asked_for(words: Any) -> None:
     """Without a word to look for, every body would be parsed, so one is required."""
