@@ -25,6 +25,7 @@ from ..clock import SYSTEM_CLOCK, Deadline, after, earliest
 from ..interruptions import is_interruption
 from . import private
 from .decoding import decoded
+from .heads import Head, plain_head
 from .state import this_thread, timeout_of
 
 PEEK_BYTES = 65_536
@@ -232,13 +233,31 @@ class CheckedResponse(http.client.HTTPResponse):
         :raises http.client.RemoteDisconnected: if it ends before its blank line.
         :raises InvalidHeader: for an invalid Content-Length; one beside chunks does not count (RFC 9112 6.3).
         """
-        _begin(self)
+        head = None
+        if self.headers is None and self.debuglevel == 0 and isinstance(self.fp, BufferedReader):
+            head = plain_head(self.fp.peek())
+        if head is None:
+            _begin(self)
+        else:
+            self._take(head)
         if this_thread.retries_off:
             return
         if not self.length:
             self._check_head()
         if self.status == MISDIRECTED:
             self.will_close = this_thread.is_misdirected = True
+
+    def _take(self, head: Head) -> None:
+        """Take over what a head says, as ``http.client`` does."""
+        self.fp.read(head.end)
+        self.version, self.reason, self.chunked = head.version, head.reason, head.chunked
+        self.code = self.status = head.status
+        self.headers = self.msg = head.fields
+        if head.chunked:
+            self.chunk_left: Any = None
+        has_none = head.status in (204, 304) or self._method == "HEAD"
+        self.length = 0 if has_none else head.length
+        self.will_close = self._check_close() or not (head.chunked or self.length is not None)
 
     def _read_status(self) -> tuple[str, int, str]:
         """Read a status, past interim responses; ``begin`` itself would read past any number of 100, and no other."""
