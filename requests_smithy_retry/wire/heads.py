@@ -11,13 +11,14 @@ import re
 from http.client import HTTPMessage
 from typing import NamedTuple
 
-PLAIN = re.compile(
-    rb"HTTP/1\.([01]) ([2-9][0-9][0-9]) ([ -~]{0,200})\r\n((?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t -~]{0,8000}\r\n){1,64})\r\n"
-).match
-"""Matches a final answer's head: minor version, status, reason, and fields. ``http.client`` allows a hundred of them."""
+FIRST = rb"HTTP/1\.([01]) ([2-9][0-9][0-9]) ([ -~]{0,200})\r\n"
+FIELD = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t -~]{0,8000}\r\n"
+PLAIN = re.compile(FIRST + rb"((?:%b){1,64})\r\n" % FIELD).match
+"""Matches a final answer's head: minor version, status, reason, and fields (``http.client`` takes a hundred)."""
 WITH_PARTS = ("multipart", "message")
 """Types of which the parser of e-mail expects further parts."""
 MOST_DIGITS = 20
+"""An announced length with more is not taken for one here."""
 
 
 class Head(NamedTuple):
@@ -51,7 +52,7 @@ def plain_head(data: bytes) -> Head | None:
     if fields.get("content-type", "").lower().startswith(WITH_PARTS):
         return None
     chunked, length = fields.get("transfer-encoding", "").lower() == "chunked", fields.get("content-length")
-    if length is not None and not (length.isdigit() and len(length) < MOST_DIGITS):
+    if length is not None and not (length.isdigit() and len(length) <= MOST_DIGITS):
         return None
     announced = None if length is None or chunked else int(length)
     text = reason.decode("ascii").strip()

@@ -49,6 +49,7 @@ NAMES: dict[str, tuple[str, str]] = {
     "HTTPResponse._decoder": ("urllib3/response.py", "tells whether a coded body is whole"),
     "client.HTTPResponse._safe_read": ("http/client.py", "sees a body that ends too soon"),
     "client.HTTPResponse._read_status": ("http/client.py", "skips answers before the last one"),
+    "client.HTTPResponse._check_close": ("http/client.py", "tells by the fields whether a connection is kept"),
     "Response._content": ("requests/models.py", "tells whether a body was read"),
     "Response._content_consumed": ("requests/models.py", "is set with a body that was read ahead"),
     "PreparedRequest._body_position": ("requests/models.py", "is where a body that was sent began"),

@@ -53,6 +53,7 @@ MISDIRECTED = 421
 _recv_into = socket.SocketIO.readinto
 _base: Any = http.client.HTTPResponse
 _init, _begin = _base.__init__, _base.begin
+_check_close: Any = getattr(_base, "_check_close", None)
 _safe_read: Any = getattr(_base, "_safe_read", None)  # a release may lack it: then this class is not used
 _read_status: Any = getattr(_base, "_read_status", None)
 _NO_FILE: Any = SimpleNamespace(makefile=lambda mode: None)
@@ -217,6 +218,7 @@ class CheckedResponse(http.client.HTTPResponse):
     """Sees its body."""
 
     def __init__(self, sock: Any, debuglevel: int = 0, method: str | None = None, url: str | None = None) -> None:
+        self.answers_head: bool = method == "HEAD"
         if hasattr(type(sock), "_io_refs"):
             # As makefile does: the socket lives until fp is closed. That of a tunnel in the making is its connection's
             # alone: Python 3.10 leaves the answer to CONNECT open.
@@ -255,9 +257,8 @@ class CheckedResponse(http.client.HTTPResponse):
         self.headers = self.msg = head.fields
         if head.chunked:
             self.chunk_left: Any = None
-        has_none = head.status in (204, 304) or self._method == "HEAD"
-        self.length = 0 if has_none else head.length
-        self.will_close = self._check_close() or not (head.chunked or self.length is not None)
+        self.length = 0 if self.answers_head or head.status in (204, 304) else head.length
+        self.will_close = _check_close(self) or not (head.chunked or self.length is not None)
 
     def _read_status(self) -> tuple[str, int, str]:
         """Read a status, past interim responses; ``begin`` itself would read past any number of 100, and no other."""
