@@ -22,7 +22,7 @@ from ..observing.recorder import Recorder
 from ..urls import display_scope
 from ..wire.state import read_part, this_thread
 from .attempt import AttemptFailed
-from .held import Held, complete, named, received_by, release_connection
+from .held import Held, named, received_by, release_connection
 from .plan import Plan
 from .policy import Policy, leaves_time
 from .port import Rest
@@ -54,33 +54,12 @@ class Call:
     :param rest: goes on with a body that broke off, by a response of which nothing was read; None: it does not.
     """
 
-    number: int = 0
-    """Of the attempt under way, or of the last one; 0: none was made."""
-    token: Any = None
-    """That of the last attempt, or of the next one; None: the strategy refused the first one."""
-    scope: Scope | None = None
-    before: Before = AT_ONCE
-    """The waits before the attempt."""
-    started: float = 0.0
-    is_sent: bool = False
-    """The attempt under way was sent, or is about to be."""
-    response: Response | None = None
-    """The response of the attempt under way."""
-    held: Held | None = None
-    """What the last attempt got, once that is looked at."""
-    last: Outcome | None = None
-    """What came of it."""
-    failed: AttemptFailed | None = None
-    """It, while a strategy decides about it."""
-    is_waiting: bool = False
-    """The strategy waits, and the last attempt is in the record already."""
-    is_unsent: bool = False
-    """The token of a retry that was not sent yet: what it cost comes back if it is not."""
-    brought: int | None = None
-    """The bytes that a body had brought when it broke off; None: this goes on with none."""
-    _noted: Outcome | None = None
-    _clock: CallClock | None = None
-    _history: Recorder | None = None
+    __slots__ = (
+        *("_clock", "_history", "_noted", "adapter", "before", "began", "brought", "config", "data", "facts", "failed"),
+        *("held", "how", "is_sent", "is_unsent", "is_waiting", "last", "limits", "number", "observed", "options"),
+        *("plan", "policy", "request", "response", "rest", "scope", "scope_name", "sent", "started", "strategy"),
+        *("stream", "timeout", "token", "tried"),
+    )
 
     def __init__(
         self,
@@ -92,8 +71,9 @@ class Call:
         options: OperationOptions,
         rest: Rest | None = None,
     ) -> None:
-        self.plan: Plan = adapter.plan
-        config: RetryConfig = self.plan.config
+        plan = adapter.plan
+        config = plan.config
+        self.plan: Plan = plan
         self.config: RetryConfig = config
         self.adapter = adapter
         self.request = request
@@ -102,23 +82,50 @@ class Call:
         self.how = how
         self.options = options
         self.rest = rest
-        self.strategy: RetryStrategy = self.plan.strategy
-        self.policy: Policy = self.plan.policy
+        self.strategy: RetryStrategy = plan.strategy
+        self.policy: Policy = plan.policy
         self.limits: TimeLimits | None = None
-        if self.plan.has_limits or options.deadline is not None:
+        if plan.has_limits or options.deadline is not None:
             self.limits = TimeLimits(config, options, adapter.clock)
         self.observed: ObservedOperation | None = None
-        if self.plan.listeners is not None:
+        if plan.listeners is not None:
             self.observed = ObservedOperation(adapter, request, options)
-        self.facts: RequestFacts = RequestFacts(request, config, options, self.policy)
+        self.facts: RequestFacts = RequestFacts(request, config, options, plan.policy)
         self.scope_name: str = adapter.name_of_scope(request)
+        self.scope: Scope | None = None
         self.began: float = adapter.clock.now()
+        self.number: int = 0
+        """Of the attempt under way, or of the last one; 0: none was made."""
+        self.token: Any = None
+        """That of the last attempt, or of the next one; None: the strategy refused the first one."""
+        self.before: Before = AT_ONCE
+        """The waits before the attempt."""
+        self.started: float = 0.0
         self.sent: PreparedRequest = self.facts.to_send
         """The request of the last attempt, which listeners may have changed."""
+        self.is_sent: bool = False
+        """The attempt under way was sent, or is about to be."""
+        self.response: Response | None = None
+        """The response of the attempt under way."""
+        self.held: Held | None = None
+        """What the last attempt got, once that is looked at."""
+        self.last: Outcome | None = None
+        """What came of it."""
+        self.failed: AttemptFailed | None = None
+        """It, while a strategy decides about it."""
+        self.is_waiting: bool = False
+        """The strategy waits, and the last attempt is in the record already."""
+        self.is_unsent: bool = False
+        """The token of a retry that was not sent yet: what it cost comes back if it is not."""
+        self.brought: int | None = None
+        """The bytes that a body had brought when it broke off; None: this goes on with none."""
         self.tried: set[tuple[str, str]] = set()
         """The addresses at which it failed, each with its origin; a retry prefers others (contract 14.5)."""
         self.data: dict[str, Any] = {}
         """The features' own state of this call."""
+        self._noted: Outcome | None = None
+        self._clock: CallClock | None = None
+        self._history: Recorder | None = None
 
     @property
     def clock(self) -> CallClock:
@@ -151,8 +158,9 @@ class Call:
     @property
     def sees_successes(self) -> bool:
         """True if a classifier is asked about responses below 400."""
-        of_strategy, of_adapter = self.policy.sees_successes, self.plan.policy.sees_successes
-        return of_strategy or of_adapter or self.options.sees_successes
+        if self.policy.sees_successes or self.plan.policy.sees_successes:
+            return True
+        return bool(self.options.classifiers) and self.options.sees_successes
 
     # The attempt.
 
@@ -163,7 +171,7 @@ class Call:
         """
         self.is_sent = False
         now = self.adapter.clock.now()
-        if not leaves_time(now, self.deadline, is_first=self.number == 0):
+        if self.limits is not None and not leaves_time(now, self.deadline, is_first=self.number == 0):
             raise RetryError(TOO_LATE, stop_reason=StopReason.DEADLINE)
         if self.number:
             self.facts.rewind()
@@ -182,11 +190,6 @@ class Call:
         """The response under way is a success at which nobody needs to look."""
         response = self.response
         return response is not None and response.status_code < 400 and not self.sees_successes
-
-    def complete(self, response: Response) -> None:
-        """Read the body of a success, if it is wanted: a cut one is this attempt's failure."""
-        if not self.stream and response.status_code < 400:
-            complete(response, self.request)
 
     def look_at(self, error: Exception | None) -> Outcome:
         """Return what came of an attempt, and keep what it got.

@@ -22,6 +22,7 @@ from ..wire.state import this_thread
 from .attempt import AttemptFailed, asks_for_nothing, wants_a_retry
 from .call import AT_ONCE, Call
 from .endings import is_raised, not_sent_error, status_error, wait_that_ended
+from .held import complete
 from .policy import LEAST_TIME, leaves_time
 from .port import Rest
 from .quota import Payment
@@ -38,7 +39,8 @@ def run(call: Call, attempt: Outcome | None = None) -> Response:
     this_thread.tried = call.tried
     try:
         response = operate(call, attempt)
-        call.facts.answered(response)
+        if call.facts.body is not None:
+            call.facts.answered(response)
         return response
     except BaseException as stopped:
         call.break_off(stopped)
@@ -106,7 +108,9 @@ def make_attempt(call: Call) -> Exception | None:
         call.clock.sleep(delay)
     call.is_sent = False
     try:
-        call.complete(call.plan.send(call))
+        response = call.plan.send(call)
+        if not call.stream and response.status_code < 400:
+            complete(response, call.request)  # a cut one is this attempt's failure
     except Exception as error:
         if not call.is_sent:
             raise  # a feature, a listener or the program ended the call before anything was sent

@@ -136,13 +136,13 @@ class TimeLeft(Timeout):
     """
 
     def __init__(self, seconds: float) -> None:
-        self._connect = self._read = seconds
+        self._connect = self._read = self.seconds = seconds
         self._start_connect = None
         self.total: float | None = None
 
     def clone(self) -> Timeout:
         """Return a copy that has not begun to measure the time of connecting."""
-        return TimeLeft(self._connect)  # type: ignore[arg-type]
+        return TimeLeft(self.seconds)
 
 
 def shrunk(timeout: Any, left: float) -> Any:
@@ -168,6 +168,8 @@ def read_part(timeout: Any) -> float | None:
     Never raise: what is no timeout is refused where requests and urllib3 refuse it, or is of no interest to a mock.
     """
     part: Any = timeout
+    if isinstance(timeout, TimeLeft):
+        return timeout.seconds
     if isinstance(timeout, Timeout):
         copy = timeout.clone()
         copy.start_connect()
