@@ -21,7 +21,7 @@ except ImportError as _error:
 
 from . import __version__
 from .features.telemetry import KNOWN_METHODS, MAX_VALUES, METRICS, MetricsListener
-from .observing.events import AfterAttempt, BeforeAttempt, GaveUp, ObservedOperation, RetryScheduled
+from .observing.events import AfterAttempt, BeforeAttempt, GaveUp, RetryScheduled
 from .urls import DEFAULT_PORTS
 
 NAME = "requests_smithy_retry"
@@ -130,7 +130,7 @@ class OpenTelemetryListener(MetricsListener):
         reason = event.history.stop_reason.name.lower()
         trace.get_current_span().add_event("gave up", {"reason": reason, "sentence": event.history.sentence})
 
-    def add(self, metric: str, amount: float, operation: ObservedOperation, **own: str) -> None:
+    def add_for(self, common: tuple[str, str], metric: str, amount: float, **own: str) -> None:
         if not self.is_muted:
-            common = {"http.request.method": self._labels.method(operation), "scope": self._labels.scope(operation)}
-            self._add[metric](amount, {**common, **own})
+            method, scope = common
+            self._add[metric](amount, {"http.request.method": method, "scope": scope, **own})

@@ -20,7 +20,6 @@ except ImportError as _error:
 from .core.endings import EXHAUSTED
 from .errors import StopReason
 from .features.telemetry import MAX_VALUES, METRICS, MetricsListener, QuotaLevels
-from .observing.events import ObservedOperation
 
 PREFIX = "requests_smithy_retry"
 
@@ -51,8 +50,7 @@ class PrometheusListener(MetricsListener):
         self._begun: set[tuple[str, str]] = set()
         registry.register(_Gauges(self._levels))
 
-    def add(self, metric: str, amount: float, operation: ObservedOperation, **own: str) -> None:
-        common = self._labels.method(operation), self._labels.scope(operation)
+    def add_for(self, common: tuple[str, str], metric: str, amount: float, **own: str) -> None:
         if common not in self._begun:
             for name in ("retries", "throttled", "recovered"):
                 self._counters[name].labels(*common)

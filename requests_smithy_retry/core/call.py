@@ -87,11 +87,12 @@ class Call:
         self.limits: TimeLimits | None = None
         if plan.has_limits or options.deadline is not None:
             self.limits = TimeLimits(config, options, adapter.clock)
+        self.scope_name: str = adapter.name_of_scope(request)
         self.observed: ObservedOperation | None = None
         if plan.listeners is not None:
             self.observed = ObservedOperation(adapter, request, options)
+            self.observed.scope = self.scope_name
         self.facts: RequestFacts = RequestFacts(request, config, options, plan.policy)
-        self.scope_name: str = adapter.name_of_scope(request)
         self.scope: Scope | None = None
         self.began: float = adapter.clock.now()
         self.number: int = 0

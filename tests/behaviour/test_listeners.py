@@ -201,6 +201,14 @@ def test_an_event_has_these_fields_and_cannot_be_changed() -> None:
                 setattr(event, name, 1)
 
 
+def test_the_function_of_the_scope_is_asked_once_for_a_call() -> None:
+    """A listener reads what the call goes by."""
+    asked: list[Any] = []
+    listener = Log()
+    send(scripted(503, 200, listeners=[listener], scope=lambda request: asked.append(request) or "service"))
+    assert ({"service"}, 1) == ({event.operation.scope for event in listener.events}, len(asked))
+
+
 class Signing(RetryListener):
     """Signs each attempt anew."""
 

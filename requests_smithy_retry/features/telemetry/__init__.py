@@ -145,6 +145,10 @@ class Labels:
     def scope(self, operation: ObservedOperation) -> str:
         return self._scopes(display_scope(operation.scope))
 
+    def common(self, operation: ObservedOperation) -> tuple[str, str]:
+        """The method and the scope, which all metrics have."""
+        return self.method(operation), self.scope(operation)
+
     def outcome(self, event: AfterAttempt) -> str:
         if event.status is None:
             return self._errors(type(event.error).__name__)
@@ -213,14 +217,18 @@ class MetricsListener(RetryListener):
         self._labels = Labels(most)
         self._levels = QuotaLevels(most)
 
-    @abstractmethod
     def add(self, metric: str, amount: float, operation: ObservedOperation, **own: str) -> None:
         """Count, or measure, for an operation; ``own`` are labels beside its method and its scope."""
+        self.add_for(self._labels.common(operation), metric, amount, **own)
+
+    @abstractmethod
+    def add_for(self, common: tuple[str, str], metric: str, amount: float, **own: str) -> None:
+        """Count, or measure, for a method and a scope."""
 
     def after_attempt(self, event: AfterAttempt, /) -> None:
-        outcome = self._labels.outcome(event)
-        self.add("attempts", 1, event.operation, outcome=outcome)
-        self.add("attempt.duration", event.duration, event.operation, outcome=outcome)
+        outcome, common = self._labels.outcome(event), self._labels.common(event.operation)
+        self.add_for(common, "attempts", 1, outcome=outcome)
+        self.add_for(common, "attempt.duration", event.duration, outcome=outcome)
         self._levels.observe(event.operation)
 
     def retry_scheduled(self, event: RetryScheduled, /) -> None:
