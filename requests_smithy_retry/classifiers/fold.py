@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..errors import RetryError
 from .actions import NO_ACTION, ErrorKind, NoActionIndicated, RetryAction, RetryForbidden, RetryIndicated
 from .outcome import Outcome
-from .protocol import Only, RetryClassifier, in_order, sees_successes
+from .protocol import Only, RetryClassifier, in_order
 from .resend import RESEND_RULE
 
 
@@ -74,7 +74,7 @@ def classify(classifiers: Iterable[RetryClassifier], outcome: Outcome) -> Classi
     action: RetryAction = NO_ACTION
     votes, is_success = [], outcome.is_success
     for item in classifiers:
-        if is_success and not sees_successes(item):
+        if is_success and not getattr(item, "sees_successes", False):
             continue
         try:
             given: object = item.classify_retry(outcome, action)

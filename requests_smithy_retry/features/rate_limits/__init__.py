@@ -51,6 +51,7 @@ class Announcements(Feature):
         self.hears: frozenset[str] = frozenset(
             (PAUSE, *(name for row in self.dialects for name in (row.remaining, *row.reset)))
         )
+        self.heeds: frozenset[str] = self.hears | HINTS
 
     def classifiers(self, config: RetryConfig) -> tuple[RetryClassifier, ...]:
         """Return the classifier of a 403 that announces a limit of which nothing is left."""
@@ -140,7 +141,7 @@ class RateLimits(Announcements):
 
     def judged(self, call: Call, outcome: Outcome, verdict: Classification) -> None:
         """Note a refusal with a hint: the next one in a row, of another call, holds back everybody."""
-        if outcome.response is None or (self.hears | HINTS).isdisjoint(names_in(outcome.response.headers)):
+        if outcome.response is None or self.heeds.isdisjoint(names_in(outcome.response.headers)):
             return
         is_refused = verdict.is_throttling or outcome.status == UNAVAILABLE
         said = read_hint(outcome.response.headers, wall=outcome.wall)
