@@ -17,6 +17,7 @@ from .config.beside import config_of, warn_of_assigned
 from .config.options import LIBRARY, NOT_OURS, UNSET, signature_with, warn_of_void
 from .config.retry_config import (
     ADAPTER_OPTIONS,
+    DEFAULTS,
     IN_THE_PROGRAM,
     JUDGING_OPTIONS,
     OPTIONS,
@@ -471,7 +472,7 @@ def _base(strategy: object, config: RetryConfig | None) -> RetryConfig:
     """Return the config by which an adapter goes where nothing else is given: its strategy's, or its own."""
     theirs = config_of(strategy)
     if theirs is None:
-        return config or RetryConfig()
+        return config or DEFAULTS
     # By all other options a strategy of the program's judges itself.
     return theirs if isinstance(strategy, StandardRetryStrategy) else theirs.only(ADAPTER_OPTIONS)
 

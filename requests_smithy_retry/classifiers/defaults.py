@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..config.retry_config import RetryConfig
+from ..config.retry_config import DEFAULTS, RetryConfig
 from ..core.port import Feature
 from .modeled import ModeledAsRetryableClassifier
 from .protocol import RetryClassifier, in_order
@@ -20,7 +20,7 @@ def default_classifiers(
     :param config: whose statuses and features hold; without one, the defaults.
     :param features: those that the config asks for; None: they are looked up.
     """
-    config = RetryConfig() if config is None else config
+    config = DEFAULTS if config is None else config
     if features is None:
         from ..features.table import judging_features  # they import what only they need
 

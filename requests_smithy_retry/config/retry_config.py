@@ -530,3 +530,7 @@ def _overruled(config: RetryConfig) -> dict[str, str]:
             if _rank(config.source(ours)) > _rank(config.source(theirs)):
                 found.setdefault(theirs, f"{config.shown(ours)} wins, and {why}")
     return found
+
+
+DEFAULTS = RetryConfig()
+"""Without any option."""

@@ -46,11 +46,12 @@ class Plan:
         listeners: Any,
     ) -> Plan:
         """Make it, with the features that the config asks for."""
+        own = strategy if isinstance(strategy, StandardRetryStrategy) else None
         return cls(
             config,
             strategy,
-            Policy.of(config, features),
-            () if isinstance(strategy, StandardRetryStrategy) else classifiers_beside(config, features),
+            Policy.of(config, features) if own is None or own.config is not config else own.policy,
+            classifiers_beside(config, features) if own is None else (),
             Scopes(no_quota),
             composed(features),
             tuple(feature for feature in features if overrides(feature, "judged")),

@@ -16,7 +16,7 @@ from ..checks import safe_repr
 from ..classifiers.actions import ErrorKind, RetryReason
 from ..classifiers.fold import Classification
 from ..clock import SYSTEM_CLOCK, Clock
-from ..config.retry_config import RetryConfig, RetryOptions
+from ..config.retry_config import DEFAULTS, RetryConfig, RetryOptions
 from ..config.retry_options import current_options
 from ..errors import RetryConfigError, RetryError, StopReason, TokenError, is_unresolved
 from ..observing.log import log_back
@@ -249,7 +249,7 @@ class StandardRetryStrategy:
         clock: Clock = SYSTEM_CLOCK,
         **options: Unpack[RetryOptions],
     ) -> None:
-        base = RetryConfig() if config is None else config
+        base = DEFAULTS if config is None else config
         if not isinstance(base, RetryConfig):
             raise RetryConfigError("config", config, "code", "a RetryConfig is allowed")
         self.clock = clock

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -40,18 +40,26 @@ MOST_USERS = 1024
 UNAVAILABLE, TOO_MANY_REQUESTS, FORBIDDEN = 503, 429, 403
 
 
+def heard_by(dialects: Iterable[RateLimitDialect]) -> frozenset[str]:
+    """Return the names of the fields by which a limit is announced."""
+    return frozenset((PAUSE, *(name for row in dialects for name in (row.remaining, *row.reset))))
+
+
+HEARD = heard_by(DIALECTS)
+
+
 class Announcements(Feature):
     """The seams for a refused request, which follows what the answer announces."""
 
     def __init__(self, config: RetryConfig, clock: Clock) -> None:
-        own: Any = () if isinstance(config.pacing, str) else config.pacing
-        theirs = {row.remaining for row in own}
         self.clock = clock
-        self.dialects: tuple[RateLimitDialect, ...] = (*own, *(row for row in DIALECTS if row.remaining not in theirs))
-        self.hears: frozenset[str] = frozenset(
-            (PAUSE, *(name for row in self.dialects for name in (row.remaining, *row.reset)))
-        )
-        self.heeds: frozenset[str] = self.hears | HINTS
+        self.dialects: tuple[RateLimitDialect, ...] = DIALECTS
+        self.hears: frozenset[str] = HEARD
+        if not isinstance(config.pacing, str):
+            own: Any = config.pacing
+            theirs = {row.remaining for row in own}
+            self.dialects = (*own, *(row for row in DIALECTS if row.remaining not in theirs))
+            self.hears = heard_by(self.dialects)
 
     def classifiers(self, config: RetryConfig) -> tuple[RetryClassifier, ...]:
         """Return the classifier of a 403 that announces a limit of which nothing is left."""
@@ -141,7 +149,8 @@ class RateLimits(Announcements):
 
     def judged(self, call: Call, outcome: Outcome, verdict: Classification) -> None:
         """Note a refusal with a hint: the next one in a row, of another call, holds back everybody."""
-        if outcome.response is None or self.heeds.isdisjoint(names_in(outcome.response.headers)):
+        names = frozenset() if outcome.response is None else names_in(outcome.response.headers)
+        if outcome.response is None or (HINTS.isdisjoint(names) and self.hears.isdisjoint(names)):
             return
         is_refused = verdict.is_throttling or outcome.status == UNAVAILABLE
         said = read_hint(outcome.response.headers, wall=outcome.wall)
