@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -182,8 +181,7 @@ def rest_until_permitted(
 SYSTEM_CLOCK = SystemClock()
 
 
-@dataclass(frozen=True, slots=True)
-class Deadline:
+class Deadline(NamedTuple):
     """A moment on a clock.
 
     :param at: the moment, in seconds on the clock.

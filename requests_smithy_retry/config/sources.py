@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -104,7 +103,11 @@ def _example(name: str, source: str) -> str:
     """Return an example for the writer of one of our variables or of a command line; a profile has another syntax."""
     variable = PREFIX + name.upper()
     written = {source_of(variable): variable, COMMAND_LINE: name}.get(source)
-    return "" if written is None else f"; {written}={shlex.quote(example_of(name, OPTIONS[name].default))} for example"
+    if written is None:
+        return ""
+    import shlex  # only a message needs it
+
+    return f"; {written}={shlex.quote(example_of(name, OPTIONS[name].default))} for example"
 
 
 def _readings(text: str, *, seconds: bool, none: str) -> Iterator[Any]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..config.retry_config import RetryConfig
 from .policy import Policy, classifiers_beside
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
     from .port import Send
 
 
-@dataclass(frozen=True, eq=False, repr=False, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """What the calls of an adapter share.
 
     :param policy: of the config, for a strategy whose tokens have none of their own.

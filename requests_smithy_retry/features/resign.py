@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -133,7 +133,6 @@ class Signature:
         return Signature, ()
 
 
-@dataclass
 class Signing:
     """The signatures of one call.
 
@@ -146,15 +145,18 @@ class Signing:
     :param hooks: the auth's own, of the last signature.
     """
 
-    signature: Signature
-    request: PreparedRequest
-    url: str
-    sent: PreparedRequest
-    is_of_another: bool
-    at: float | None = None
-    asked: Headers = field(default_factory=CaseInsensitiveDict)
-    kept: Headers = field(default_factory=CaseInsensitiveDict)
-    hooks: tuple[Any, ...] = ()
+    def __init__(
+        self, signature: Signature, request: PreparedRequest, url: str, sent: PreparedRequest, is_of_another: bool
+    ) -> None:
+        self.signature = signature
+        self.request = request
+        self.url = url
+        self.sent = sent
+        self.is_of_another = is_of_another
+        self.at: float | None = None
+        self.asked: Headers = CaseInsensitiveDict()
+        self.kept: Headers = CaseInsensitiveDict()
+        self.hooks: tuple[Any, ...] = ()
 
 
 class Resigning(Feature):

@@ -11,7 +11,6 @@ There is no lock: every change replaces one entry, and a change that another thr
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ...clock import Clock
@@ -165,8 +164,7 @@ def _shorten(entries: dict[str, Any], most: int) -> None:
         entries.pop(key, None)
 
 
-@dataclass(eq=False, slots=True)
-class Peer:
+class Peer(NamedTuple):
     """The far end of a connection.
 
     :param memory: remembers its failures.

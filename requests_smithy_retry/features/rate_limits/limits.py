@@ -96,13 +96,13 @@ class Window:
         return answered if now < answered else now + LAG * (len(ahead) >= (self.size or inf))
 
 
-@dataclass(eq=False)
 class Pass:
     """One request under way: it counts until it is answered, or collected."""
 
-    sent: float
-    waited: float
-    source: str
+    def __init__(self, sent: float, waited: float, source: str) -> None:
+        self.sent = sent
+        self.waited = waited
+        self.source = source
 
 
 class Limits:
