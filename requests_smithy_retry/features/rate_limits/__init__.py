@@ -149,8 +149,7 @@ class RateLimits(Announcements):
 
     def judged(self, call: Call, outcome: Outcome, verdict: Classification) -> None:
         """Note a refusal with a hint: the next one in a row, of another call, holds back everybody."""
-        names = frozenset() if outcome.response is None else names_in(outcome.response.headers)
-        if outcome.response is None or (HINTS.isdisjoint(names) and self.hears.isdisjoint(names)):
+        if outcome.response is None or not self._may_name_a_wait(outcome.response):
             return
         is_refused = verdict.is_throttling or outcome.status == UNAVAILABLE
         said = read_hint(outcome.response.headers, wall=outcome.wall)
@@ -165,6 +164,10 @@ class RateLimits(Announcements):
         if said is not None and is_refused:
             call.data[TRIES_SHORTER] = outcome.attempt == 1 and asked + ROUNDING < hints[-1].seconds
             limits.refused(who, asked, outcome.ended)
+
+    def _may_name_a_wait(self, response: Response) -> bool:
+        names = names_in(response.headers)
+        return not (HINTS.isdisjoint(names) and self.hears.isdisjoint(names))
 
     def users(self, call: Call) -> Users:
         """Return the users of the call's scope."""
