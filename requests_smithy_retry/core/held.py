@@ -15,7 +15,17 @@ from requests import PreparedRequest, Response
 from ..clock import after, earliest
 from ..interruptions import is_interruption
 from ..wire.decoding import verify_whole
-from ..wire.response import PEEK_SECONDS, UNREAD_BYTES, Arrived, Peeked, arrived, peek, peek_streamed, reader_of
+from ..wire.response import (
+    PEEK_SECONDS,
+    UNREAD_BYTES,
+    Arrived,
+    Peeked,
+    arrived,
+    holds_all,
+    peek,
+    peek_streamed,
+    reader_of,
+)
 from ..wire.state import this_thread, timeout_of
 from ..wire.upload import BodyChanged
 from .time_limits import TimeLimits, as_body_failure
@@ -293,6 +303,10 @@ def complete(response: Response, request: PreparedRequest | None) -> None:
     if is_read(response) or (has_hooks(request) and is_left_to_hooks(response)):
         return
     raw: Any = response.raw
+    if type(response) is Response and holds_all(raw):
+        # What ``content`` does, without reading in parts.
+        response._content, response._content_consumed = raw.read(decode_content=True), True
+        return
     # On any connection each read from the socket ends by the deadline from now on.
     is_bounded = this_thread.deadline is None or (reader_of(raw) is not None and "content-encoding" not in raw.headers)
     # A response that does not say whether it was read could not be given its body.

@@ -360,6 +360,15 @@ def reader_of(raw: Any) -> Reader | None:
     return below if isinstance(below, Reader) else None
 
 
+def holds_all(raw: Any) -> bool:
+    """Return True if an unread body of a known length and without a coding is in the buffer: reading it cannot fail."""
+    reader = reader_of(raw)
+    if reader is None or reader.ahead is not None or raw.chunked or "content-encoding" in raw.headers:
+        return False
+    original = raw._original_response
+    return 0 < (original.length or 0) <= BUFFER and len(reader.in_buffer(original.fp)) >= original.length
+
+
 def set_read_timeout(raw: Any, seconds: float | None, in_all: float | None = None) -> None:
     """Give an unread response the read timeout that its caller asked for, and a time to read all of it in."""
     reader = reader_of(raw)

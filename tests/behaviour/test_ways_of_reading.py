@@ -113,12 +113,14 @@ def outcome(use: Callable[[requests.Response], Any], response: requests.Response
     return found, raw.closed, raw.isclosed(), raw.tell(), raw._connection is None
 
 
-def seen(adapter: HTTPAdapter, url: str, use: Callable[[requests.Response], Any], method: str = "GET") -> Any:
+def seen(
+    adapter: HTTPAdapter, url: str, use: Callable[[requests.Response], Any], method: str = "GET", *, stream: bool = True
+) -> Any:
     """The outcome of a way of reading, and what is left of a pool of one once the response is gone."""
     with requests.Session() as session:
         session.trust_env = False
         session.mount("http://", adapter)
-        response = session.request(method, url, stream=True, timeout=60)
+        response = session.request(method, url, stream=stream, timeout=60)
         found = outcome(use, response)
         del response
         pool = adapter.poolmanager.connection_from_url(url).pool
@@ -159,6 +161,16 @@ def test_a_body_that_goes_on_is_read_as_one_that_was_never_cut(way: str, framing
         with FaultServer(Shelf(*cuts, body=BODY, framing=framing)) as server:
             assert expected == seen(ours(), server.url, READS[way])
             assert len(cuts) + 1 == len(server.requests) or isinstance(expected[0][0], type)
+
+
+@pytest.mark.parametrize("size", [1, 1000, 65_536, 200_000])
+@pytest.mark.parametrize("framing", FRAMINGS)
+def test_a_body_that_was_read_for_the_caller_is_left_as_any(framing: Any, size: int) -> None:
+    """Whether it came with its head or later, every way of reading it again does as with plain requests."""
+    with FaultServer(default=Reply(200, {}, (BODY * 8)[:size], framing=framing)) as server:
+        for way, use in READS.items():
+            expected = seen(plain(), server.url, use, stream=False)
+            assert (way, expected) == (way, seen(ours(), server.url, use, stream=False))
 
 
 EMPTY: dict[str, tuple[str, Reply]] = {

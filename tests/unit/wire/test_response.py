@@ -23,6 +23,7 @@ from requests_smithy_retry.wire.response import (
     Sized,
     arrived,
     framing_of,
+    holds_all,
     reader_of,
     set_read_timeout,
 )
@@ -297,6 +298,35 @@ def test_how_much_of_a_body_is_at_hand(
     assert arrived(raw, 100, seconds) is expected
     raw._original_response.fp.detach()
     assert arrived(object(), 100, 5) is None
+
+
+@pytest.mark.parametrize(
+    ("length", "coding", "chunked", "is_ahead", "expected"),
+    [
+        (3, {}, False, False, True),
+        (2, {}, False, False, True),
+        (4, {}, False, False, False),
+        (0, {}, False, False, False),
+        (None, {}, False, False, False),
+        (3, {"content-encoding": "gzip"}, False, False, False),
+        (3, {}, True, False, False),
+        (3, {}, False, True, False),
+        (100_000, {}, False, False, False),
+    ],
+)
+def test_a_body_is_known_to_be_at_hand(
+    pair: tuple[Reader, socket.socket], length: int | None, coding: Any, chunked: bool, is_ahead: bool, expected: bool
+) -> None:
+    """All of it is in the buffer, as it is: nothing is decoded, and nothing more is read."""
+    reader, far = pair
+    far.sendall(b"abc")
+    raw = unread(reader, length)
+    raw.headers, raw.chunked = coding, chunked
+    raw._original_response.fp.peek()
+    reader.ahead = bytearray(b"d") if is_ahead else None
+    assert holds_all(raw) is expected
+    raw._original_response.fp.detach()
+    assert not holds_all(object())
 
 
 @pytest.mark.parametrize(
