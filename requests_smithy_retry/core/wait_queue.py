@@ -1,9 +1,9 @@
 """The queue for a service that is down: which operations wait, and which of them goes, asks or gives up next. Pure.
 
 Each scope has one queue. An operation waits in it only if it failed and the bucket is empty. Every success lets two
-waiters go, fewer if it was slow, as in TCP's slow start; a throttled answer takes that back. If nothing was sent for a
-quarter of the outage's age, the next in the queue asks; a waiter whose patience is over leaves. Every method is given
-the time and says what to do: :mod:`.retry_budget` reads the clock, waits and takes the lock.
+waiters go, fewer if it was slow, as in TCP's slow start; a throttled answer without a hint takes that back. If nothing
+was sent for a quarter of the outage's age, the next in the queue asks; a waiter whose patience is over leaves. Every
+method is given the time and says what to do: :mod:`.retry_budget` reads the clock, waits and takes the lock.
 
 The numbers come from a simulation of outages (``benchmarks/outage_tables.py``, ``benchmarks/outage_fanout.py``):
 
@@ -258,7 +258,7 @@ class WaitQueue:
         self._last, self._touched = max(self._last, progress.began) if is_first else self._last, now
         if not failure.is_of_request(progress.began, self.answered_at):
             self.down_since = now if self.down_since is None or is_paused else self.down_since
-        if failure.throttled:
+        if failure.throttled and not failure.hint:  # else it has said itself when it may be asked again
             self._credit = max(-MOST_CREDIT, self._credit - MOST_CREDIT)
         counted, retries = progress.counted + self._counts(progress, bounds, failure, now), bounds.retries
         if counted > retries:

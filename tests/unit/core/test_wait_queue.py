@@ -291,14 +291,14 @@ def test_a_released_waiter_says_what_it_waited_for():
     assert (0.0, 0.0, pytest.approx(0.8)) == (go.progress.spent, go.progress.acquired, go.progress.waited)
 
 
-@pytest.mark.parametrize(("throttled", "gone"), [(0, 2), (1, 0), (2, 0)])
-def test_a_throttled_answer_takes_the_credit_of_a_success_back(throttled, gone):
-    """Throttling is not an outage, but the next success lets nobody go; no more than that is taken back."""
+@pytest.mark.parametrize(("throttled", "hint", "gone"), [(0, 0.0, 2), (1, 0.0, 0), (2, 0.0, 0), (2, 1.0, 2)])
+def test_a_throttled_answer_takes_the_credit_of_a_success_back(throttled, hint, gone):
+    """The next success lets nobody go, and no more than that is taken back; one with a hint says itself when to go."""
     scene = Scene(age=100.0, firsts=1000)
     for _ in range(5):
         scene.join()
     for _ in range(throttled):
-        scene.fail(throttled=True)
+        scene.fail(throttled=True, hint=hint)
     scene.succeed()
     assert gone == scene.gone
     scene.succeed()
