@@ -98,9 +98,13 @@ class PayoffTokenBucket:
 
     def first_tries(self, number: int) -> None:
         """Record a number of first-try successes."""
-        if number:
-            with self._lock:
-                self._tokens = self.capacity + max(0.0, self._tokens - self.capacity) * float(MEMORY**number)
+        with self._lock:
+            self._tokens = self._after(number)
+
+    def _after(self, number: int) -> float:
+        """Return the tokens that it holds after a number of first-try successes."""
+        above = max(0.0, self._tokens - self.capacity)
+        return self.capacity + above * float(MEMORY**number) if number else self._tokens
 
     def succeeded(self, spent: float) -> None:
         """Record a success after retries that were paid for here: there is room for one operation more.
@@ -119,9 +123,12 @@ class PayoffTokenBucket:
         with self._lock:
             self._tokens = self.capacity
 
-    def snapshot(self) -> TokenBucketSnapshot:
-        """An immutable view of the bucket now; ``available`` may be above ``capacity``."""
-        return TokenBucketSnapshot(self.capacity, self.available)
+    def snapshot(self, first_tries: int = 0) -> TokenBucketSnapshot:
+        """An immutable view of the bucket now; ``available`` may be above ``capacity``.
+
+        :param first_tries: the number of first-try successes that it was not told of yet, but which count.
+        """
+        return TokenBucketSnapshot(self.capacity, self._after(first_tries))
 
     def renew_lock(self) -> None:
         """Renew lock and tokens after a fork: the child does not know the state of other threads."""
@@ -157,7 +164,7 @@ class PaidBucket(Protocol):
 
     def forget(self) -> None: ...
 
-    def snapshot(self) -> TokenBucketSnapshot: ...
+    def snapshot(self, first_tries: int = 0) -> TokenBucketSnapshot: ...
 
 
 class RetryBudget(Quota):
@@ -256,9 +263,8 @@ class RetryBudget(Quota):
         self.bucket.forget()
 
     def snapshot(self, now: float) -> TokenBucketSnapshot:
-        held = self.bucket.snapshot()
         with self.lock:
-            return held._replace(waiting=len(self._queue.waiters))
+            return self.bucket.snapshot(self._first_tries)._replace(waiting=len(self._queue.waiters))
 
 
 class PlaceInQueue:
@@ -266,6 +272,7 @@ class PlaceInQueue:
 
     def __init__(self, quota: RetryBudget, waiter: Waiter) -> None:
         self.changed: threading.Condition = threading.Condition(quota.lock)
+        self._quota = quota
         self._queue = quota._queue
         self._waiter = waiter
         self._has_joined = False
@@ -275,6 +282,7 @@ class PlaceInQueue:
         """Join the queue at the first look, and return its decision."""
         if not self._has_joined:
             self._has_joined = True
+            self._queue = self._quota._queue  # forget() of another thread may have replaced it
             refusal = self._queue.join(self._waiter, now)
             if refusal is not None:
                 return Refused(refusal)

@@ -352,9 +352,11 @@ class RedisTokenBucket(FreshCopies):
 
     forget = renew
 
-    def snapshot(self) -> TokenBucketSnapshot:
-        """An immutable view, without asking."""
-        return TokenBucketSnapshot(self.capacity, self.available, source=self.source)
+    def snapshot(self, first_tries: int = 0) -> TokenBucketSnapshot:
+        """An immutable view, without asking; ``first_tries`` it was not told of yet."""
+        available = self.available
+        available = min(max(available, self.capacity), available + first_tries)
+        return TokenBucketSnapshot(self.capacity, available, source=self.source)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {without_secrets(self.name)!r} at {self.quota.without_secrets} ({self.source})>"

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from requests_smithy_retry import AttemptFailed, ErrorKind, Outcome, RetryReason, StopReason
+from requests_smithy_retry.clock import Wait
 from requests_smithy_retry.core.quota import Refused
-from requests_smithy_retry.core.retry_budget import PayoffTokenBucket, RetryBudget, capacity_of
-from requests_smithy_retry.core.wait_queue import UNLIMITED, Bounds, Failure, Progress
+from requests_smithy_retry.core.retry_budget import PayoffTokenBucket, PlaceInQueue, RetryBudget, capacity_of
+from requests_smithy_retry.core.wait_queue import UNLIMITED, Bounds, Failure, Progress, Waiter
 from requests_smithy_retry.quotas import RetryQuota, TokenBucketSnapshot
 from requests_smithy_retry.testing import FakeClock
 from tests.unit.core.director import Director
@@ -172,9 +173,38 @@ def test_first_tries_are_told_to_the_bucket_when_something_is_taken():
     quota = RetryBudget(Shared())
     for _ in range(5):
         quota.first_try(0.0, 0.0, None)
+    quota.snapshot(0.0)
     assert [] == told
     fail(quota, FakeClock())
     assert [5] == told
+
+
+@pytest.mark.parametrize(("spent", "first_tries"), [(0, 0), (2, 0), (2, 1), (0, 5)])
+def test_a_snapshot_counts_first_tries_that_the_bucket_was_not_told_of(spent, first_tries):
+    """It shows what the next failure finds: after an outage, the bucket is full with the first success."""
+    bucket = PayoffTokenBucket()
+    quota = RetryBudget(bucket)
+    bucket.release(10)
+    assert bucket.acquire(10 + spent)
+    for _ in range(first_tries):
+        quota.first_try(0.0, 0.0, None)
+    seen = quota.snapshot(0.0).available
+    fail(quota, FakeClock())
+    assert (seen - 1 if seen else 0) == bucket.available
+
+
+def test_who_fails_while_all_is_forgotten_waits_with_the_others():
+    """Another one's success lets it go, also if everything was forgotten between its failure and its first look."""
+    clock = FakeClock()
+    quota, progress = emptied(clock)
+    place = PlaceInQueue(quota, Waiter(progress, PLAIN, 0.0, 0.0))
+    quota.forget(0.0)
+    with place.changed:
+        assert isinstance(place.look(0.0), Wait)
+    assert 1 == quota.snapshot(0.0).waiting
+    quota.first_try(0.0, 0.0, None)
+    with place.changed:
+        assert "another request succeeded" == place.look(0.0).why
 
 
 def test_prices_may_differ():

@@ -68,6 +68,13 @@ class TestTheBucket:
         assert [TokenBucketSnapshot(28, 0, source="redis")] * 2 == [one.snapshot(), two.snapshot()]
         assert isinstance(one, RetryQuota)
 
+    def test_a_snapshot_counts_successes_that_the_server_was_not_told_of(self, redis_server):
+        """Without asking it, and never above the capacity."""
+        bucket = bucket_on(redis_server.url(PATIENT), capacity=28)
+        assert bucket.acquire(14)
+        assert [14, 17, 28] == [bucket.snapshot(number).available for number in (0, 3, 50)]
+        assert 14 == bucket.available
+
     def test_copies_are_of_the_same_bucket(self, redis_server):
         """A copied or unpickled bucket or quota shares with its original."""
         bucket = bucket_on(redis_server.url(PATIENT), capacity=30)
