@@ -136,4 +136,5 @@ def test_a_message_of_dramatiq_is_put_back(redis: RedisServer, service: FaultSer
     finally:
         worker.stop()
         broker.close()
+        broker.client.connection_pool.disconnect()  # else the collector meets open sockets
         space["session"].close()

@@ -5,13 +5,18 @@ made on the first run and kept for the next, gets a tree for each Debian. ``/pro
 namespace that ends with each command: nothing stays mounted, so that FOLDER can be deleted. pip goes by its
 configuration outside. ``--python python3.15`` runs one alone; other arguments are handed on to pytest.
 
+python3.13t is built from Debian's source, without the GIL, which stays off whatever is imported. What the tests use and
+cannot be installed there is named.
+
 Prints a row for the table of docs/release.md for each Python.
 """
 
 from __future__ import annotations
 
 import argparse
+import configparser
 import datetime
+import os
 import shutil
 import subprocess
 import sys
@@ -22,6 +27,9 @@ from released import USE
 CHECKOUT = Path(__file__).resolve().parents[2]
 PYTHONS = {"python3.14": "forky", "python3.15": "forky", "pypy3": "forky", "python3.13": "trixie"}
 """By interpreter: the Debian that has it."""
+FREE_THREADED = "python3.13t"
+DEBIANS = {**PYTHONS, FREE_THREADED: "trixie"}
+"""By interpreter: the Debian that it runs in."""
 SCRIPTS = Path("/usr/share/debootstrap/scripts")
 AS_OUTSIDE = (
     *("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf", "~/.config/pip/pip.conf", "~/.pip/pip.conf"),
@@ -32,17 +40,44 @@ ENTER = 'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && exec chr
 WHO = """
 import platform, requests, ssl, sys, urllib3
 names = platform.python_implementation(), ".".join(map(str, sys.implementation.version[:3]))
-print(*names, "|", requests.__version__, "|", urllib3.__version__, "|", ssl.OPENSSL_VERSION.split()[1])
+gil = "" if getattr(sys, "_is_gil_enabled", lambda: True)() else "without the GIL "
+print(*names, f"{gil}|", requests.__version__, "|", urllib3.__version__, "|", ssl.OPENSSL_VERSION.split()[1])
 """
 INSTALL = """
 set -e
+python=$1 venv=$2 use=$3 checkout=$4
+shift 4
 cd /checkout
-test -x "$2/bin/python" || { "$1" -m venv "$2"; "$1" -m venv "$2-bare"; "$2-bare/bin/pip" install --quiet requests; }
-"$2/bin/pip" install --quiet --prefer-binary -e ".[cli,test]"
-"$2/bin/pip" wheel --quiet --no-deps --wheel-dir "$2/wheel" .
-"$2-bare/bin/pip" install --quiet --no-deps --force-reinstall "$2"/wheel/*.whl
+test -x "$venv/bin/python" || {
+    "$python" -m venv "$venv"
+    "$python" -m venv "$venv-bare"
+    "$venv-bare/bin/pip" install --quiet requests
+}
+"$venv/bin/pip" install --quiet --prefer-binary -e "$checkout"
+for each; do
+    grep -qsxF "$each" "$venv/refused" || "$venv/bin/pip" install --quiet --prefer-binary "$each" 2> "$venv/errors" ||
+        echo "$each" >> "$venv/refused"
+done
+test ! -e "$venv/refused" || sed 's/^/without /' "$venv/refused"
+"$venv/bin/pip" wheel --quiet --no-deps --wheel-dir "$venv/wheel" .
+"$venv-bare/bin/pip" install --quiet --no-deps --force-reinstall "$venv"/wheel/*.whl
 cd /
-"$2-bare/bin/python" -W error -c "$3"
+"$venv-bare/bin/python" -W error -c "$use"
+"""
+BUILD = """
+set -e
+sed 's/^deb /deb-src /' /etc/apt/sources.list > /etc/apt/sources.list.d/source.list
+apt-get -qq update
+apt-get -qq -y --no-install-recommends install \\
+    dpkg-dev g++ libbz2-dev libffi-dev liblzma-dev libsqlite3-dev libssl-dev make zlib1g-dev
+mkdir -p /usr/src/python
+cd /usr/src/python
+apt-get -qq --download-only source python3.13
+tar xf python3.13_*.orig.tar.xz --strip-components=1
+./configure -q --disable-gil --prefix="/opt/$1"
+make -s -j2
+make -s install
+ln -s "/opt/$1/bin/$1" /usr/local/bin
 """
 
 
@@ -50,15 +85,17 @@ def main() -> int:
     """Make each Debian that is not there, and run the suite on its Pythons; return how many failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--python", action="append", choices=PYTHONS)
+    parser.add_argument("--python", action="append", choices=DEBIANS)
     given, handed_on = parser.parse_known_args()
     failed = 0
-    for python in given.python or PYTHONS:
-        root = given.folder.resolve() / PYTHONS[python]
+    for python in given.python or DEBIANS:
+        root = given.folder.resolve() / DEBIANS[python]
         if not (root / "usr/bin/git").exists():
             bootstrap(root)
         for name in AS_OUTSIDE:
             copy_in(Path(name).expanduser(), root)
+        if python == FREE_THREADED and not (root / "usr/local/bin" / python).is_symlink():
+            run(*inside(root), "sh", "-c", BUILD, "sh", python)
         copy_checkout(root / "checkout")
         failed += run_suite(root, python, handed_on or ["-m", "not once"]) != 0
     return failed
@@ -98,11 +135,16 @@ def copy_checkout(there: Path) -> None:
 def run_suite(root: Path, python: str, arguments: list[str]) -> int:
     """Install into an environment of this Python, run the tests, print their row, and return their exit status."""
     home = f"/venv/{python}"
-    run(*inside(root), "sh", "-c", INSTALL, "sh", python, home, USE)
-    who = subprocess.run([*inside(root), f"{home}/bin/python", "-c", WHO], check=True, capture_output=True, text=True)
+    environ, wanted = dict(os.environ), [".[cli,test]"]
+    if python == FREE_THREADED:
+        environ["PYTHON_GIL"] = "0"
+        wanted = [".[cli]", *extra("test")]  # some cannot be installed
+    run(*inside(root), "sh", "-c", INSTALL, "sh", python, home, USE, *wanted)
+    command = [*inside(root), f"{home}/bin/python", "-c", WHO]
+    who = subprocess.run(command, env=environ, check=True, capture_output=True, text=True)
     test = f'cd /checkout && exec {home}/bin/python -m pytest -q -n 2 --dist worksteal --timeout 900 "$@"'
     command = [*inside(root), "sh", "-c", test, "sh", *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as suite:
+    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) as suite:
         assert suite.stdout is not None
         last = ""
         for line in suite.stdout:
@@ -110,6 +152,13 @@ def run_suite(root: Path, python: str, arguments: list[str]) -> int:
             sys.stdout.write(line)
     sys.stdout.write(f"| {datetime.date.today()} | {who.stdout.strip()} | {last.strip('= ')} |\n")
     return suite.returncode
+
+
+def extra(name: str) -> list[str]:
+    """Return the requirements of an extra."""
+    setup = configparser.ConfigParser()
+    setup.read(CHECKOUT / "setup.cfg")
+    return setup["options.extras_require"][name].split("\n")[1:]
 
 
 def inside(root: Path) -> list[str]:

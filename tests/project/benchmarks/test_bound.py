@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+pytest.importorskip("greenlet")
+
 from benchmarks import bound, bound_world
 
 pytestmark = pytest.mark.once

@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.once, pytest.mark.real_time, pytest.mark.untraced]
 
 
 def test_every_row_is_measured(tmp_path, monkeypatch):
-    """A quick run has a figure of each row, but those of packages that are not installed, and one of memory.
+    """A quick run has a figure of each row, but those of packages that are not installed, and of threads and memory.
 
     A session takes at most twice the memory of a plain one.
     """
@@ -23,4 +23,5 @@ def test_every_row_is_measured(tmp_path, monkeypatch):
     found = json.loads(file.read_text())
     assert [name for name in overhead.ROWS if "ours" in name] == [name for name in found["ratios"] if "ours" in name]
     assert all(each["cpu"]["median"] > 0 for each in found["ratios"].values())
+    assert all(each["wall"]["median"] > 0 for each in found["threads"]["ratios"].values())
     assert 0 < found["memory"]["plain"] < found["memory"]["ours"] < 2 * found["memory"]["plain"]

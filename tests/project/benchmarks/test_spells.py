@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("greenlet")
+
 from benchmarks.explore import spells
 from requests_smithy_retry.core.call import Call
 from requests_smithy_retry.core.wait_queue import Waiter
