@@ -6,10 +6,11 @@ In this one process, against a keep-alive server in another one on loopback, ove
 read. A pair is one call of a subject and one of a plain `HTTPAdapter` next to it, in turns which comes first. A round
 is so many pairs of each subject, and its figure is the quotient of their medians. The table has the medians of the
 rounds and their quartiles. CPU time is that of the calling thread. `control` is a second plain adapter: the noise. What
-both of a pair ask for is in `ASKS`: with *new* the connection is closed between calls, which is not timed. Then the CPU
-time that a process takes to load each library, above requests, and the memory of sessions that have an adapter each.
+both of a pair ask for is in `ASKS`: with *new* the connection is closed between calls, which is not timed. Then eight
+threads on one adapter, paired in turns of so many calls of each, with the CPU time of the whole process; the CPU time
+that a process takes to load each library, above requests; and the memory of sessions that have an adapter each.
 
-Not measured: failures, TLS, proxies, threads.
+Not measured: failures, TLS, proxies.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import sys
 import time
 import tracemalloc
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -38,6 +40,7 @@ from .loopback import loopback
 
 ROUNDS, PAIRS = 30, 40
 SESSIONS = 1000
+THREADS = 8
 Get = Callable[..., requests.Response]
 
 
@@ -263,6 +266,44 @@ def measure(names: Iterable[str], rounds: int, pairs: int) -> dict[str, Any]:
     return {name: {"cpu": cpu, "wall": wall} for name, (cpu, wall) in spreads.items()}
 
 
+def has_gil() -> bool:
+    """Return False on a free-threaded build that runs without the GIL."""
+    return bool(getattr(sys, "_is_gil_enabled", lambda: True)())
+
+
+def in_threads(pool: Executor, who: Subject, origin: str, calls: int) -> tuple[float, float]:
+    """Return the CPU time of the process, and the wall time, of so many calls by each of the threads."""
+    sessions = [command.session_of(who.adapter) for _ in range(THREADS)]
+
+    def work(session: requests.Session) -> None:
+        for number in range(calls):
+            session.get(f"{origin}/items/{number}")
+
+    cpu, wall = time.process_time(), time.perf_counter()
+    for _ in pool.map(work, sessions):
+        pass
+    return time.process_time() - cpu, time.perf_counter() - wall
+
+
+def threads(rounds: int, calls: int) -> dict[str, dict[str, Any]]:
+    """Measure threads on one adapter beside as many on a plain one; return quotients, and plain calls in a second."""
+    found: dict[str, list[tuple[float, float]]] = {"control": [], "ours": [], "ours, operation_timeout": []}
+    plain, subjects, rates = Subject("plain", ASKS[""]), {name: Subject(name, ASKS[""]) for name in found}, []
+    with loopback() as origin, ThreadPoolExecutor(THREADS) as pool:
+        for each in (plain, *subjects.values()):
+            in_threads(pool, each, origin, calls)  # opens connections, fills caches
+        for number in range(rounds):
+            for name, subject in subjects.items():
+                order = (subject, plain) if number % 2 else (plain, subject)
+                took = {one: in_threads(pool, one, origin, calls) for one in order}
+                (cpu, wall), (cpu_of_plain, wall_of_plain) = took[subject], took[plain]
+                found[name].append((cpu / cpu_of_plain, wall / wall_of_plain))
+                rates.append(THREADS * calls / wall_of_plain)
+    spreads = {name: [command.spread(each) for each in zip(*values, strict=True)] for name, values in found.items()}
+    ratios = {name: {"cpu": cpu, "wall": wall} for name, (cpu, wall) in spreads.items()}
+    return {"has_gil": has_gil(), "ratios": ratios, "calls a second": command.spread(rates)}
+
+
 def memory(sessions: int) -> dict[str, float]:
     """Return the KiB of a session with an adapter of its own that made a call and has no connection, of so many."""
     found = {}
@@ -322,11 +363,28 @@ def main() -> int:
         for name, each in found.items()
     ]
     print(command.table(["beside a plain HTTPAdapter", "CPU time (quartiles)", "wall time"], shown))
+    side_by_side = threads(rounds, 5 if options.quick else 100)
+    told = [
+        f"{name} {each['cpu']['median']:.3f} and {each['wall']['median']:.3f}"
+        for name, each in side_by_side["ratios"].items()
+    ]
+    gil = "with" if has_gil() else "without"
+    print(
+        f"\n{THREADS} threads on one adapter, {gil} the GIL, CPU and wall time: {', '.join(told)}; "
+        f"{side_by_side['calls a second']['median']:.0f} plain calls a second"
+    )
     loaded, held = loading(1 if options.quick else 15), memory(50 if options.quick else SESSIONS)
-    print("\nloading, ms of CPU time: " + ", ".join(f"{name} {took:.0f}" for name, took in loaded.items()))
+    print("loading, ms of CPU time: " + ", ".join(f"{name} {took:.0f}" for name, took in loaded.items()))
     print("memory of a session, KiB: " + ", ".join(f"{name} {size:.1f}" for name, size in held.items()))
     what = {name: (ADAPTERS.get(name) or WRAPPERS[name])[0] for name in {ROWS[row][0]: None for row in found}}
-    result = {"what": what, "rounds": rounds, "ratios": found, "loading": loaded, "memory": held}
+    result = {
+        "what": what,
+        "rounds": rounds,
+        "ratios": found,
+        "threads": side_by_side,
+        "loading": loaded,
+        "memory": held,
+    }
     command.write(result, options.json)
     return 0
 
