@@ -41,7 +41,8 @@ WHO = """
 import platform, requests, ssl, sys, urllib3
 names = platform.python_implementation(), ".".join(map(str, sys.implementation.version[:3]))
 gil = "" if getattr(sys, "_is_gil_enabled", lambda: True)() else "without the GIL "
-print(*names, f"{gil}|", requests.__version__, "|", urllib3.__version__, "|", ssl.OPENSSL_VERSION.split()[1])
+print("with requests", requests.__version__, "and urllib3", urllib3.__version__)
+print(*names, f"{gil}|", ssl.OPENSSL_VERSION.split()[1])
 """
 INSTALL = """
 set -e
@@ -142,6 +143,7 @@ def run_suite(root: Path, python: str, arguments: list[str]) -> int:
     run(*inside(root), "sh", "-c", INSTALL, "sh", python, home, USE, *wanted)
     command = [*inside(root), f"{home}/bin/python", "-c", WHO]
     who = subprocess.run(command, env=environ, check=True, capture_output=True, text=True)
+    versions, names = who.stdout.splitlines()
     test = f'cd /checkout && exec {home}/bin/python -m pytest -q -n 2 --dist worksteal --timeout 900 "$@"'
     command = [*inside(root), "sh", "-c", test, "sh", *arguments]
     with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) as suite:
@@ -150,7 +152,7 @@ def run_suite(root: Path, python: str, arguments: list[str]) -> int:
         for line in suite.stdout:
             last = line.strip() or last
             sys.stdout.write(line)
-    sys.stdout.write(f"| {datetime.date.today()} | {who.stdout.strip()} | {last.strip('= ')} |\n")
+    sys.stdout.write(f"{versions}\n| {datetime.date.today()} | {names} | {last.strip('= ')} |\n")
     return suite.returncode
 
 
