@@ -183,7 +183,8 @@ def test_of_streams_that_an_outage_breaks_off_one_is_a_warning(
 ) -> None:
     """Each had its head from a service that answered then, which says nothing of it now."""
     if "strategy" in options:
-        options = {"strategy": options["strategy"](FakeClock())}
+        clock = FakeClock()
+        options = {"strategy": options["strategy"](clock), "clock": clock}
     cut = CutBody(FullReply(200, headers, b"x" * 9000), at=5000)
     with FaultServer([cut] * 4, default=FullReply(503)) as server, requests.Session() as session:
         mount(session, **options)
