@@ -87,12 +87,13 @@ def says_why_not_continued(program: Program, difference: Difference) -> bool:
 
 
 def bytes_before_a_break_are_counted(program: Program, difference: Difference) -> bool:
-    """What came before a reset is read, and counted by `tell`; plain loses it."""
+    """What came before a reset is read, and counted by `tell` and `length_remaining`; plain loses it."""
     if difference.line is None or None in difference:
         return False
+    line, plain, ours = program.lines[difference.line], difference.plain[1:], difference.ours[1:]
     breaks = any(answer.then in ("reset", "drain") for answers in program.script.values() for answer in answers)
-    is_told = program.lines[difference.line].endswith("r.raw.tell())")
-    return breaks and is_told and difference.plain[1:-1] == difference.ours[1:-1]
+    is_told = line.endswith("r.raw.tell())") and plain[:-1] == ours[:-1]
+    return breaks and (is_told or (line.startswith("see(r.raw.length_remaining,") and plain[1:] == ours[1:]))
 
 
 def interim_answers_of_a_proxy(program: Program, difference: Difference) -> bool:
