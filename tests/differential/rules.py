@@ -96,6 +96,15 @@ def bytes_before_a_break_are_counted(program: Program, difference: Difference) -
     return breaks and (is_told or (line.startswith("see(r.raw.length_remaining,") and plain[1:] == ours[1:]))
 
 
+def bytes_before_a_break_are_decoded(program: Program, difference: Difference) -> bool:
+    """Lines that are read undecoded and then decoded fail by what came, before the rest is waited for."""
+    is_mixed = difference.line is not None and re.search(
+        r"raw\.readline\(.*readlines\(", program.lines[difference.line]
+    )
+    is_late = "Read timed out" in text_of(difference, "plain")
+    return bool(is_mixed) and is_late and "failed to decode" in text_of(difference)
+
+
 def interim_answers_of_a_proxy(program: Program, difference: Difference) -> bool:
     """Those that come before its answer to CONNECT are passed over; plain takes the first for the answer."""
     return "Tunnel connection failed: 1" in text_of(difference, "plain")
@@ -181,6 +190,7 @@ RULES = (
     Rule("a coding without its end is an error", "14.4", coding_is_cut, ("places", "connections")),
     Rule("a body that is cut is an error", "14.4", body_is_cut, ("places", "connections")),
     Rule("bytes before a break are counted", "14.6", bytes_before_a_break_are_counted),
+    Rule("bytes before a break are decoded", "14.6", bytes_before_a_break_are_decoded),
     Rule("interim answers of a proxy are passed over", "14.4", interim_answers_of_a_proxy),
     Rule("a stream's error says where it broke off", "14.6", says_why_not_continued),
 )
