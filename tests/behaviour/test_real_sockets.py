@@ -222,7 +222,7 @@ def test_a_pool_of_one_is_shared_by_threads():
     answers = [Reply(503, body=b"x"), Reply(429, body=b"y"), OK, CutBody(OK), OK] * 20
     with (
         FaultServer(answers) as server,
-        session(pool_block=True, pool_maxsize=1, quota=None, max_attempts=9) as client,
+        session(pool_block=True, pool_maxsize=1, quota=None, max_attempts=61) as client,
         ThreadPoolExecutor(8) as pool,
     ):
         got = pool.map(lambda _: [client.get(server.url, timeout=60).content for _ in range(3)], range(8))

@@ -71,7 +71,10 @@ SCRIPTS: dict[str, tuple[dict[str, Any], tuple[Any, ...]]] = {
         (Reply(503, LEAKY, BODY), Reply(503, LEAKY, BODY)),
     ),
     "scope without a permit": (
-        {"scope": lambda request: request.url, "strategy": AdaptiveRetryStrategy(max_permit_wait=0, clock=FakeClock())},
+        {
+            "scope": lambda request: request.url,
+            "strategy": AdaptiveRetryStrategy(max_permit_wait=0, backoff=0, clock=FakeClock()),
+        },
         (Reply(429, LEAKY, BODY),),
     ),
     "a strategy that quotes": ({"strategy": Talkative()}, (leaky_error(),)),
