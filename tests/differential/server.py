@@ -115,9 +115,12 @@ def converse(sock: Any, script: Any, log: Any, number: int, closing: set[int]) -
             tag = re.search(rb"\r\nETag: .*\r\n", pieces[0])
             if then == "rest" and asked and tag:
                 at, whole = int(asked[1]), pieces[1]
-                rest = b"\r\nContent-Range: bytes %d-%d/%d\r\n" % (at, len(whole) - 1, len(whole))
-                rest += b"Content-Length: %d\r\n\r\n" % (len(whole) - at) + whole[at:]
-                pieces = [b"HTTP/1.1 206 Partial Content" + tag[0][:-2] + rest]
+                status, span = b"206 Partial Content", b"%d-%d" % (at, len(whole) - 1)
+                if at >= len(whole):
+                    status, span = b"416 Range Not Satisfiable", b"*"
+                rest = b"\r\nContent-Range: bytes %b/%d\r\n" % (span, len(whole))
+                rest += b"Content-Length: %d\r\n\r\n" % len(whole[at:]) + whole[at:]
+                pieces = [b"HTTP/1.1 " + status + tag[0][:-2] + rest]
             if head.startswith(b"HEAD "):
                 pieces = [HEADS.match(b"".join(pieces))[0]]
             if then in ("close", "reset"):
