@@ -85,7 +85,7 @@ def as_json_text(resolved: RetryConfig) -> str:
 def longest_queue_wait(resolved: RetryConfig) -> float:
     """Return the most seconds for which one operation waits for a service that is down, in all its waits together."""
     bounds = Bounds(resolved.most_attempts, resolved.patience, resolved.operation_timeout)
-    return bounds.in_all(0.0) if waits_for_service(resolved) else 0.0
+    return bounds.in_all(0.0) if resolved.enabled and waits_for_service(resolved) else 0.0
 
 
 def _queue_text(resolved: RetryConfig) -> str:

@@ -72,6 +72,12 @@ class OperationOptions:
     entries: tuple[_Entry, ...] = field(default=(), repr=False, compare=False)
     """The blocks that these options come from, the innermost last."""
 
+    def within(self) -> OperationOptions:
+        """Return those for the requests that the program's own functions send within an operation: what bounds the
+        operation holds for them, and nothing that judges its answer or describes its request.
+        """
+        return replace(self, validate=None, classifiers=(), idempotent=None, idempotency_key=None, long_poll=None)
+
     @property
     def sees_successes(self) -> bool:
         """True if one of its classifiers is asked about responses below 400."""

@@ -13,7 +13,7 @@ from ..classifiers.outcome import Outcome
 from ..classifiers.transport_faults import forget_frames, is_request_fault, never_left
 from ..config.beside import warn_of_wrapped
 from ..config.retry_config import RetryConfig
-from ..config.retry_options import OperationOptions
+from ..config.retry_options import OperationOptions, current_options
 from ..errors import TOO_LATE, RetryError, StopReason
 from ..interruptions import is_interruption
 from ..observing.events import ObservedOperation
@@ -305,7 +305,11 @@ class Call:
         if not self.held.release(reusable=True):
             return None
         self.is_sent = False  # what it raises is not this attempt's failure
-        answer = function(response)
+        kept = current_options.set(self.options.within())
+        try:
+            answer = function(response)
+        finally:
+            current_options.reset(kept)
         self.is_sent = True
         return answer
 

@@ -13,6 +13,8 @@ from .rules import asks_again
 
 KNOWN_FOR = 300.0
 """Seconds without an attempt after which the health of a service is unknown."""
+SOON = 1.0
+"""Seconds in which a service answers of which nothing else is known."""
 
 
 class Failing(NamedTuple):
@@ -102,14 +104,14 @@ def shows_failure(
 
     :param verdict: None: no classifier was asked.
     :param is_translated: the options come from a urllib3 ``Retry``.
-    :param is_cut_short: the caller's own deadline bounded the attempt.
-    :param usual: seconds in which the service last answered well; None: that is not known.
+    :param is_cut_short: the attempt ended at the caller's own deadline.
+    :param usual: seconds in which the service last answered well; None: that is not known, so :data:`SOON` counts.
     """
     if outcome.has_progressed:
         return None  # it answered before it broke off
     reason = _indicated(verdict)
     if reason is not None:
-        if is_cut_short and reason.timeout and (usual is None or outcome.ended - outcome.started < usual):
+        if is_cut_short and reason.timeout and outcome.ended - outcome.started < (SOON if usual is None else usual):
             return None  # no answer could come so soon
         polls = asks_again(outcome, reason, is_translated=is_translated)
         return not polls and (reason.kind is not ErrorKind.CLIENT or outcome.error is not None)

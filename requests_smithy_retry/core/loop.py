@@ -21,13 +21,16 @@ from ..wire.broken import sets_cookies, with_broken_body
 from ..wire.state import this_thread
 from .attempt import AttemptFailed, asks_for_nothing, wants_a_retry
 from .call import AT_ONCE, Call
-from .endings import is_raised, not_sent_error, status_error, wait_that_ended
+from .endings import EXHAUSTED, is_raised, not_sent_error, status_error, wait_that_ended
 from .held import complete
 from .policy import LEAST_TIME, leaves_time
 from .port import Rest
 from .quota import Payment
 from .strategy import StandardRetryToken, delay_of
 from .waiting import WaitEnded
+
+WANTED = EXHAUSTED | {StopReason.STRATEGY_REFUSED}
+"""The reasons that say that a retry was wanted; for a 404, say, the classifiers know better."""
 
 
 def run(call: Call, attempt: Outcome | None = None) -> Response:
@@ -132,7 +135,7 @@ def ask_strategy(call: Call, failed: AttemptFailed, first_refusal: RetryError | 
     try:
         call.token = call.strategy.refresh_retry_token_for_retry(token_to_renew=call.token, error=failed)
     except RetryError as refusal:
-        if refusal.stop_reason is not StopReason.STRATEGY_REFUSED or wants_a_retry(failed.verdict):
+        if refusal.stop_reason not in WANTED or wants_a_retry(failed.verdict):
             raise
         is_refused = True
     except AttemptFailed as raised:  # the Smithy guide's strategies raise what they were shown

@@ -364,7 +364,7 @@ class StandardRetryStrategy:
             outcome,
             failed.known_verdict,
             is_translated=self.policy.counts is not None,
-            is_cut_short=failed.options.deadline is not None,
+            is_cut_short=failed.options.deadline is not None and not leaves_time(outcome.ended, failed.deadline),
             usual=health.latency,
         )
         if fails:

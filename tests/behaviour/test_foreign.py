@@ -214,7 +214,7 @@ ENOUGH = RetryError("enough")
         (Guide(), [200], {}, [SCOPE, 0], StopReason.SUCCESS, ""),
         (Guide(), [200], {"classifiers": saying(NO)}, [SCOPE, 0], StopReason.SUCCESS, ""),
         (Guide(), [503, 200], {}, [*ASKED, 1], StopReason.SUCCESS, ""),
-        (Guide(NO_MORE), [404], {}, DENIED, StopReason.MAX_ATTEMPTS, "no more"),
+        (Guide(NO_MORE), [404], {}, DENIED, StopReason.NOT_RETRYABLE, ""),
         (Guide(NO_MORE), [503], {}, ASKED, StopReason.MAX_ATTEMPTS, "no more"),
         (Guide(ENOUGH), [503], {}, ASKED, StopReason.STRATEGY_REFUSED, "enough"),
         (Guide(KeyError()), [503], {}, ASKED, StopReason.STRATEGY_REFUSED, ""),

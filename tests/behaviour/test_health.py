@@ -117,7 +117,8 @@ def test_a_poll_and_a_lock_are_no_failures() -> None:
 @pytest.mark.parametrize(
     ("answered_in", "allowed", "is_down"),
     [
-        (None, 0.05, False),  # nobody knows how long it takes
+        (None, 0.05, False),
+        (None, 1.0, True),  # nobody knows how long it takes
         (0.2, 0.05, False),
         (0.2, 1.0, True),
     ],
@@ -125,7 +126,7 @@ def test_a_poll_and_a_lock_are_no_failures() -> None:
 def test_a_time_out_at_a_callers_own_deadline_is_a_failure_if_the_service_could_have_answered(
     answered_in: float | None, allowed: float, is_down: bool
 ) -> None:
-    """It could if it answered as fast the last time."""
+    """It could if it answered as fast the last time, or in a second where no time is known."""
     clock = FakeClock()
 
     def takes(seconds: float, answer: Any) -> Any:
@@ -140,6 +141,14 @@ def test_a_time_out_at_a_callers_own_deadline_is_a_failure_if_the_service_could_
     with retry_options(deadline=allowed):
         ended(adapter)
     assert is_down == (down_for(adapter) is not None)
+
+
+def test_a_time_out_before_a_callers_own_deadline_is_a_failure() -> None:
+    """The time was that of the configuration, so the service did not use it."""
+    adapter = scripted(read_timeout(), operation_attempt_timeout=0.6, max_attempts=1)
+    with retry_options(deadline=1.8):
+        ended(adapter)
+    assert 0 == down_for(adapter)
 
 
 def test_a_time_out_of_the_configuration_is_a_failure() -> None:

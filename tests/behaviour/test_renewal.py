@@ -57,6 +57,20 @@ def test_a_401_is_sent_again_with_the_new_headers() -> None:
     assert [] == clock.sleeps
 
 
+def test_what_judges_the_answer_does_not_judge_the_request_for_a_token() -> None:
+    """A poll whose token expires gets a new one by one request; the block's deadline holds for that, too."""
+    tokens = scripted(503, 200)
+
+    def renew(response: requests.Response) -> Any:
+        send_any(tokens)
+        return NEW
+
+    adapter = scripted(401, Reply(200, body=b"done"), on_unauthorized=renew)
+    with retry_options(validate=lambda response: response.text == "done" or 2.0, deadline=60, idempotent=False):
+        assert "done" == send(adapter).text
+    assert (2, 2) == (len(adapter.sent), len(tokens.sent))
+
+
 def test_the_new_headers_stay_for_the_retries() -> None:
     """The first attempt with new credentials counts as the operation's first, and retries keep the new headers."""
     calls: list[Any] = []

@@ -428,10 +428,11 @@ def test_switched_off_by_a_variable_urllib3_retries_and_in_a_block_nobody(monkey
     retry = Retry(**LISTED)
     theirs, ours = compare([Reply(503)], retry, ours=RetryAdapter(max_retries=retry))
     assert ((200, 2), (200, 2)) == (theirs, ours)
-    monkeypatch.delenv("SMITHY_RETRY_ENABLED")
-    with retry_options(enabled=False):
-        _, ours = compare([Reply(503)], retry, ours=RetryAdapter(max_retries=retry))
-    assert (503, 1) == ours
+    for _ in range(2):
+        with retry_options(enabled=False):
+            _, ours = compare([Reply(503)], retry, ours=RetryAdapter(max_retries=retry))
+        assert (503, 1) == ours
+        monkeypatch.delenv("SMITHY_RETRY_ENABLED", raising=False)
 
 
 @pytest.mark.parametrize(("max_retries", "total"), [(Retry(4, read=1), 4), (3, 3), (None, 3), (0, 0)])

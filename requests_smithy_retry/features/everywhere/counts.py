@@ -9,6 +9,8 @@ from ...observing.summary import COUNTS, RetrySummary, add_up
 
 NEVER = "never"
 """No value of ``mounted``: the adapter cannot have retries."""
+REACHING = "plain", "all", "replace"
+"""The values of ``mounted``, each of which reaches more."""
 
 
 class Kind(NamedTuple):
@@ -38,17 +40,20 @@ class Reached:
         """Count an adapter of a kind, or with ``by=-1`` uncount it."""
         self._counts[kind] = self._counts.get(kind, 0) + by
 
-    def count(self, remedy: str | None) -> int:
-        """Return how many adapters a value of ``mounted`` would reach; None: how many have retries."""
-        return sum(number for kind, number in self._counts.items() if kind.remedy == remedy)
+    def count(self, *remedies: str | None) -> int:
+        """Return how many adapters one of these values of ``mounted`` would reach; None: how many have retries."""
+        return sum(number for kind, number in self._counts.items() if kind.remedy in remedies)
 
     def line(self, had: str, processes: int) -> str:
         """Return one line for all of them, with this verb; an empty one where there are none."""
         total, reached = sum(self._counts.values()), self.count(None)
         if not total:
             return ""
-        left = [f"--mounted={name} would reach {self.count(name)} more" for name in ("plain", "all", "replace")]
-        left = [words for words in left if not words.endswith(" 0 more")]
+        left = [
+            f"--mounted={name} would reach {self.count(*REACHING[: number + 1])} more"
+            for number, name in enumerate(REACHING)
+            if self.count(name)
+        ]
         left += [f"{self.count(NEVER)} cannot have them"] if self.count(NEVER) else []
         more = f": {', '.join(left)} (run --list names each)" if left else ""
         of = f" of {processes} processes" if processes > 1 else ""

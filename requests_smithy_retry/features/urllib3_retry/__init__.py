@@ -19,6 +19,7 @@ from ...clock import Clock
 from ...config.beside import config_of
 from ...config.options import UNSET
 from ...config.retry_config import ADAPTER_OPTIONS, RetryConfig
+from ...config.retry_options import current_options
 from ...core.strategy import RetryStrategy, StandardRetryStrategy
 from ...core.wait_queue import UNLIMITED
 from ...errors import RetryConfigError
@@ -261,7 +262,7 @@ class MaxRetries(HTTPAdapter):
         :raises RetryConfigError: on assignment, if the value cannot be translated, or beside a given ``strategy``.
         """
         if this_thread.sender is self:
-            return self._beneath
+            return INNER_RETRY if current_options.get().enabled is False else self._beneath
         shown = self._shown
         if shown is None:
             if "_strategy" not in self.__dict__:  # a subclass may have set it before it called our constructor
