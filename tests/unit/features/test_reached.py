@@ -57,7 +57,7 @@ NONE = "none of 5 adapters had retries: --mounted=plain would reach 1 more, --mo
     ],
 )
 def test_the_line_says_what_would_reach_the_others(mounted, line, by_replace) -> None:
-    """Each value reaches those of the one before, too. The session's own adapter, which nobody meets, does not count."""
+    """Each value reaches those of the one before. The session's own adapter, which nobody meets, does not count."""
     installation = install(mounted=mounted)
     own = [HTTPAdapter(), HTTPAdapter(max_retries=2), HTTPAdapter(max_retries=Retry(3))]
     session_with(*own, HTTPAdapter(max_retries=Deciding(3)), File())
