@@ -90,8 +90,7 @@ class Call:
         self.scope_name: str = adapter.name_of_scope(request)
         self.observed: ObservedOperation | None = None
         if plan.listeners is not None:
-            self.observed = ObservedOperation(adapter, request, options)
-            self.observed.scope = self.scope_name
+            self.observed = ObservedOperation(adapter, request, options, self.scope_name)
         self.facts: RequestFacts = RequestFacts(request, config, options, plan.policy)
         self.scope: Scope | None = None
         self.began: float = adapter.clock.now()

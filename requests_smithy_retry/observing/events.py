@@ -205,9 +205,13 @@ class ObservedOperation:
     _base: PreparedRequest | None = None
     _copy: PreparedRequest | None = None
 
-    def __init__(self, adapter: RetryAdapter, request: PreparedRequest, options: OperationOptions | None) -> None:
+    def __init__(
+        self, adapter: RetryAdapter, request: PreparedRequest, options: OperationOptions | None, scope: str
+    ) -> None:
         self.adapter = adapter
         self.request = request
+        self.scope = scope
+        """The scope whose quota the operation spends."""
         if options is not None:
             self.own_max_attempts = options.max_attempts
 
@@ -220,11 +224,6 @@ class ObservedOperation:
     def url(self) -> str:
         """The request's URL without userinfo, query and fragment."""
         return safe_url(self.request.url)
-
-    @functools.cached_property
-    def scope(self) -> str:
-        """The scope whose quota the operation spends."""
-        return self.adapter.scope_of(self.request)
 
     @property
     def max_attempts(self) -> int | None:

@@ -211,6 +211,12 @@ class CheckedResponse(http.client.HTTPResponse):
 
     fp: Any
     headers: http.client.HTTPMessage
+    msg: http.client.HTTPMessage
+    version: int
+    code: int
+    status: int
+    reason: str
+    chunked: bool
     length: int | None
     retries_off = False
     """True while retries are switched off."""

@@ -136,7 +136,8 @@ class TimeLeft(Timeout):
     """
 
     def __init__(self, seconds: float) -> None:
-        self._connect = self._read = self.seconds = seconds
+        self.seconds: float = seconds
+        self._connect = self._read = seconds
         self._start_connect = None
         self.total: float | None = None
 

@@ -337,7 +337,9 @@ def test_the_plain_values_are_these() -> None:
 @pytest.mark.parametrize(("status", "error"), [(200, None), (None, "KeyboardInterrupt")])
 def test_an_attempt_that_ended_now_began_as_long_ago_as_it_took(status: int | None, error: str | None) -> None:
     """The record that a listener is given of an attempt that went without one."""
-    operation = ObservedOperation(RetryAdapter(clock=FakeClock(wall=1000)), prepare(), None)
+    operation = ObservedOperation(
+        RetryAdapter(clock=FakeClock(wall=1000)), prepare(), None, "https://api.example.com:443"
+    )
     response = None if status is None else SimpleNamespace(status_code=status)
     event = AfterAttempt(operation, 2, response, None if error is None else KeyboardInterrupt(), 1.5)
     assert AttemptRecord(2, 998.5, 1.5, status, error) == event.record

@@ -17,7 +17,7 @@ from tests.support import prepare
 
 
 def operation(strategy: Any) -> ObservedOperation:
-    return ObservedOperation(RetryAdapter(strategy=strategy), prepare(), None)
+    return ObservedOperation(RetryAdapter(strategy=strategy), prepare(), None, "https://api.example.com:443")
 
 
 def spent(scope: str | None, **options: Any) -> StandardRetryStrategy:
@@ -34,7 +34,7 @@ def test_known_methods_are_told_apart() -> None:
     known = ["CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE"]
     found, request = [], prepare()
     for request.method in [*known, "BREW", None]:
-        found.append(Labels().method(ObservedOperation(RetryAdapter(), request, None)))
+        found.append(Labels().method(ObservedOperation(RetryAdapter(), request, None, "https://api.example.com:443")))
     assert [*known, "_OTHER", "_OTHER"] == found
 
 
@@ -45,7 +45,9 @@ def test_a_status_is_told_if_it_is_one(status: int, expected: str) -> None:
     """A server may answer with any number."""
     response = requests.Response()
     response.status_code = status
-    event = AfterAttempt(ObservedOperation(RetryAdapter(), prepare(), None), 1, response, None, 0.5)
+    event = AfterAttempt(
+        ObservedOperation(RetryAdapter(), prepare(), None, "https://api.example.com:443"), 1, response, None, 0.5
+    )
     assert expected == Labels().outcome(event)
 
 

@@ -342,6 +342,19 @@ def sends(session, server):
 
 
 @pytest.mark.real_time
+def test_own_retries_that_cannot_be_translated_any_more_are_the_programs_again():
+    """They are in force as without us, in the object that the program made."""
+    own = Retry(2, status_forcelist=[503], backoff_factor=0.001, raise_on_status=False)
+    installation, adapter = installed(max_attempts=9, mounted="all", quota=None), HTTPAdapter(max_retries=own)
+    session = session_with(adapter)
+    with warnings.catch_warnings(), FaultServer(default=Reply(503)) as server:
+        warnings.simplefilter("error", RetryConfigWarning)
+        own.redirect = 2
+        assert 503 == session.get(server.url, timeout=60).status_code
+        assert (own, 3, 1) == (adapter.max_retries, len(server.requests), len(installation.left_alone))
+
+
+@pytest.mark.real_time
 @pytest.mark.parametrize("mounted", ["plain", "all"])
 @pytest.mark.parametrize(
     "value",
