@@ -118,7 +118,7 @@ class Call:
         self.is_unsent: bool = False
         """The token of a retry that was not sent yet: what it cost comes back if it is not."""
         self.brought: int | None = None
-        """The bytes that a body had brought when it broke off; None: this goes on with none."""
+        """The bytes that a body had brought when it broke off; None: this goes on with none, or has asked for the rest."""
         self.tried: set[tuple[str, str]] = set()
         """The addresses at which it failed, each with its origin; a retry prefers others (contract 14.5)."""
         self.data: dict[str, Any] = {}
@@ -178,7 +178,7 @@ class Call:
         self.number += 1
         self.started = now
         self.is_unsent = False
-        self.response = self.held = self._clock = None
+        self.response = self.held = self._clock = self.brought = None
         self.sent = self.facts.to_send
         if self.observed is not None:
             self.sent = self.observed.begin(self.number, self.sent)

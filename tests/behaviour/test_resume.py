@@ -29,6 +29,7 @@ from requests_smithy_retry import (
 from tests.faults import (
     BadChunkSize,
     Behaviour,
+    CloseAfterRequest,
     CutBody,
     FaultServer,
     MissingLastChunk,
@@ -699,6 +700,18 @@ def test_a_redirect_whose_cut_body_is_watched_is_followed(body: bytes, framing: 
     for stream in (False, True):
         with FaultServer([cut, Reply(body=b"done")]) as server, session(listeners=[bar]) as made:
             assert b"done" == made.get(server.url, timeout=60, stream=stream).content
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(("options", "sent"), [({"max_attempts": 3}, 3), ({"patience": 0, "backoff": 0}, 4)])
+def test_a_rest_that_gets_no_answer_is_no_progress(options: dict[str, Any], sent: int, stream: bool) -> None:
+    """The bytes before the break count once: each connection that is closed then is an attempt that failed."""
+    cut, closed = CutBody(Reply(200, {"ETag": TAG}, BODY), at=1000), CloseAfterRequest()
+    with FaultServer([cut, *[closed] * 20]) as server, session(**options) as made:
+        error = error_of(lambda: made.get(server.url, timeout=60, stream=stream).content)
+        history = retry_history(error)
+        assert history is not None
+        assert (sent, sent) == (len(server.requests), len(history.attempts))
 
 
 class Told(RetryListener):
