@@ -118,7 +118,7 @@ class Call:
         self.is_unsent: bool = False
         """The token of a retry that was not sent yet: what it cost comes back if it is not."""
         self.brought: int | None = None
-        """The bytes that a body had brought when it broke off; None: this goes on with none, or has asked for the rest."""
+        """The bytes that a body had brought when it broke off; None: there is none, or its rest was asked for."""
         self.tried: set[tuple[str, str]] = set()
         """The addresses at which it failed, each with its origin; a retry prefers others (contract 14.5)."""
         self.data: dict[str, Any] = {}
