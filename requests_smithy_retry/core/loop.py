@@ -367,7 +367,7 @@ def go_on(call: Call, request: PreparedRequest, rest: Rest, error: Exception, br
         if not call.stream:
             again.limits = call.limits  # one in its reader's hands has time of its own
         again.scope_name, again.data, again.brought = call.scope_name, call.data, brought
-        again.number, again.started = 1, again.adapter.clock.now()
+        again.number, again.started = 1, call.started
         return run(again, again.look_at(error))
     finally:
         del error  # its traceback refers to this frame, where it is raised again

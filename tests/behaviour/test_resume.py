@@ -26,6 +26,7 @@ from requests_smithy_retry import (
     retry_options,
     retry_summary,
 )
+from requests_smithy_retry.testing import FakeClock
 from tests.faults import (
     BadChunkSize,
     Behaviour,
@@ -700,6 +701,17 @@ def test_a_redirect_whose_cut_body_is_watched_is_followed(body: bytes, framing: 
     for stream in (False, True):
         with FaultServer([cut, Reply(body=b"done")]) as server, session(listeners=[bar]) as made:
             assert b"done" == made.get(server.url, timeout=60, stream=stream).content
+
+
+def test_the_duration_of_an_attempt_ends_where_its_body_breaks_off() -> None:
+    """The reading of the body is part of it, where the rest is asked for."""
+    clock, cut = FakeClock(), CutBody(Reply(200, {"ETag": TAG}, BODY), at=1000)
+    with FaultServer([cut, Reply(404)]) as server, session(clock=clock) as made:
+        response = made.get(server.url, timeout=60, stream=True)
+        clock.advance(2.5)
+        history = retry_history(error_of(lambda: response.content))
+    assert history is not None
+    assert [2.5, 0.0] == [attempt.duration for attempt in history.attempts]
 
 
 @pytest.mark.parametrize("stream", [True, False])
