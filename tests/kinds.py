@@ -28,8 +28,8 @@ def subclass(strategy: Any) -> Any:
     return made
 
 
-class Wrapper:
-    """A strategy by composition: it hands the three methods on, and lets a test look at what it wraps."""
+class Plain:
+    """A strategy by composition: it hands the three methods on, and nothing else."""
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner
@@ -42,6 +42,18 @@ class Wrapper:
 
     def record_success(self, **given: Any) -> None:
         self.inner.record_success(**given)
+
+
+class WithConfig(Plain):
+    """One that has the config of what it wraps, too."""
+
+    def __init__(self, inner: Any) -> None:
+        super().__init__(inner)
+        self.config = inner.config
+
+
+class Wrapper(Plain):
+    """One that lets a test look at what it wraps."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "inner":

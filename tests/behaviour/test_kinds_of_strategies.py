@@ -27,28 +27,10 @@ from requests_smithy_retry import (
 )
 from requests_smithy_retry.observing.summary import summary_of
 from requests_smithy_retry.testing import FakeClock, scripted
-from tests.kinds import METHODS, subclass
+from tests.kinds import METHODS, WithConfig, subclass
 from tests.support import Reply, ended, read_timeout, reset_error
 
-
-class Handing:
-    """A strategy by composition, with the three methods and the config of what it wraps."""
-
-    def __init__(self, inner: StandardRetryStrategy) -> None:
-        self._inner = inner
-        self.config = inner.config
-
-    def acquire_initial_retry_token(self, **given: Any) -> Any:
-        return self._inner.acquire_initial_retry_token(**given)
-
-    def refresh_retry_token_for_retry(self, **given: Any) -> Any:
-        return self._inner.refresh_retry_token_for_retry(**given)
-
-    def record_success(self, **given: Any) -> None:
-        self._inner.record_success(**given)
-
-
-KINDS: dict[str, Callable[[Any], Any]] = {"class": lambda made: made, "subclass": subclass, "wrapper": Handing}
+KINDS: dict[str, Callable[[Any], Any]] = {"class": lambda made: made, "subclass": subclass, "wrapper": WithConfig}
 
 
 class Told(RetryListener):
@@ -180,7 +162,7 @@ def seen(
         told.events,
         [(record.levelname, record.getMessage()) for record in caplog.records],
         str(summary_of([adapter])),
-        strategy._inner.snapshot() if isinstance(strategy, Handing) else strategy.snapshot(),
+        strategy.inner.snapshot() if isinstance(strategy, WithConfig) else strategy.snapshot(),
     ]
 
 
@@ -211,7 +193,7 @@ def test_each_operation_calls_the_three_methods_once_where_the_papers_say_so(kin
     """A spy that is put on them after mounting sees them, in an operation that succeeds at once as well."""
     strategy, calls = KINDS[kind](StandardRetryStrategy(clock=FakeClock())), []
     adapter = scripted(
-        200, 503, 200, 404, strategy=strategy, clock=strategy.clock if kind != "wrapper" else strategy._inner.clock
+        200, 503, 200, 404, strategy=strategy, clock=strategy.clock if kind != "wrapper" else strategy.inner.clock
     )
     for name in METHODS:
         setattr(strategy, name, partial(spied, calls, name, getattr(strategy, name)))

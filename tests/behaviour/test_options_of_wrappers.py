@@ -27,32 +27,8 @@ from requests_smithy_retry import (
 from requests_smithy_retry.config.retry_config import ADAPTER_OPTIONS
 from requests_smithy_retry.testing import FakeClock, scripted
 from tests.behaviour.test_contradictions import asked
-from tests.kinds import subclass
+from tests.kinds import Plain, WithConfig, subclass
 from tests.support import ROOT, URL, Guide, Reply, ended, send
-
-
-class Plain:
-    """A wrapper with the three methods alone."""
-
-    def __init__(self, inner: StandardRetryStrategy) -> None:
-        self.inner = inner
-
-    def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any:
-        return self.inner.acquire_initial_retry_token(token_scope=token_scope)
-
-    def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Any) -> Any:
-        return self.inner.refresh_retry_token_for_retry(token_to_renew=token_to_renew, error=error)
-
-    def record_success(self, *, token: Any) -> None:
-        self.inner.record_success(token=token)
-
-
-class WithConfig(Plain):
-    """One that has the config of what it wraps."""
-
-    def __init__(self, inner: StandardRetryStrategy) -> None:
-        super().__init__(inner)
-        self.config = inner.config
 
 
 class Own(Guide):
