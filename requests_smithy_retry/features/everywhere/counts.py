@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from ...config.sources import MOUNTED_VALUES
 from ...observing.summary import COUNTS, RetrySummary, add_up
 
 NEVER = "never"
 """No value of ``mounted``: the adapter cannot have retries."""
-REACHING = "plain", "all", "replace"
-"""The values of ``mounted``, each of which reaches more."""
 
 
 class Kind(NamedTuple):
@@ -50,8 +49,8 @@ class Reached:
         if not total:
             return ""
         left = [
-            f"--mounted={name} would reach {self.count(*REACHING[: number + 1])} more"
-            for number, name in enumerate(REACHING)
+            f"--mounted={name} would reach {self.count(*MOUNTED_VALUES[: number + 1])} more"  # each reaches more
+            for number, name in enumerate(MOUNTED_VALUES)
             if self.count(name)
         ]
         left += [f"{self.count(NEVER)} cannot have them"] if self.count(NEVER) else []
