@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..errors import RetryError
-from .actions import NO_ACTION, ErrorKind, NoActionIndicated, RetryAction, RetryForbidden, RetryIndicated
+from .actions import NO_ACTION, ErrorKind, NoActionIndicated, RetryAction, RetryForbidden, RetryIndicated, RetryReason
 from .outcome import Outcome
-from .protocol import Only, RetryClassifier, in_order
+from .protocol import Only, RetryClassifier, in_order, sees_successes
 from .resend import RESEND_RULE
 
 
@@ -37,6 +37,12 @@ class Classification(NamedTuple):
     def is_throttling(self) -> bool:
         """True if a retry is indicated because the server asked for fewer requests."""
         return isinstance(self.action, RetryIndicated) and self.action.reason.kind is ErrorKind.THROTTLING
+
+
+def reason_wanted(votes: Iterable[Vote]) -> RetryReason | None:
+    """Return the last reason for which a classifier wanted a retry, even if another one forbids it; None: none did."""
+    wanted = [vote.action.reason for vote in votes if isinstance(vote.action, RetryIndicated)]
+    return wanted[-1] if wanted else None
 
 
 def classification_of(token: object) -> Classification | None:
@@ -74,7 +80,7 @@ def classify(classifiers: Iterable[RetryClassifier], outcome: Outcome) -> Classi
     action: RetryAction = NO_ACTION
     votes, is_success = [], outcome.is_success
     for item in classifiers:
-        if is_success and not getattr(item, "sees_successes", False):
+        if is_success and not sees_successes(item):
             continue
         try:
             given: object = item.classify_retry(outcome, action)

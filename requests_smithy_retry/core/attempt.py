@@ -240,8 +240,3 @@ def outcome_of(error: Any, *, ended: float = 0.0, wall: float = 0.0) -> Outcome:
 def asks_for_nothing(verdict: Classification) -> bool:
     """Return True if no classifier has an opinion."""
     return isinstance(verdict.action, NoActionIndicated)
-
-
-def wants_a_retry(verdict: Classification) -> bool:
-    """Return True if a classifier asks for a retry, even if another one forbids it."""
-    return any(isinstance(vote.action, RetryIndicated) for vote in verdict.votes)

@@ -158,9 +158,7 @@ class Call:
     @property
     def sees_successes(self) -> bool:
         """True if a classifier is asked about responses below 400."""
-        if self.policy.sees_successes or self.plan.policy.sees_successes:
-            return True
-        return bool(self.options.classifiers) and self.options.sees_successes
+        return self.policy.sees_successes or self.plan.policy.sees_successes or self.options.sees_successes
 
     # The attempt.
 
@@ -171,7 +169,7 @@ class Call:
         """
         self.is_sent = False
         now = self.adapter.clock.now()
-        if self.limits is not None and not leaves_time(now, self.deadline, is_first=self.number == 0):
+        if not leaves_time(now, self.deadline, is_first=self.number == 0):
             raise RetryError(TOO_LATE, stop_reason=StopReason.DEADLINE)
         if self.number:
             self.facts.rewind()
@@ -359,6 +357,12 @@ class Call:
             return self.options.max_attempts
         own = self.policy.most_attempts if isinstance(self.token, StandardRetryToken) else None
         return most_attempts(self.strategy) if own is None else None if own == UNLIMITED else own
+
+    @property
+    def has_attempts_left(self) -> bool:
+        """True unless as many requests were sent as a given number allows."""
+        most = self.options.max_attempts or self.policy.most_attempts
+        return most is None or self.number < most
 
     def go_by(self, token: object) -> None:
         """Go by the policy and the scope of a first token; where it has none, by those of the adapter."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from typing import NamedTuple
 
-from ..classifiers.actions import ErrorKind, RetryIndicated, RetryReason
-from ..classifiers.fold import Classification
+from ..classifiers.actions import ErrorKind
+from ..classifiers.fold import Classification, reason_wanted
 from ..classifiers.outcome import Outcome
 from ..forksafe import renew_lock_after_fork
 from .rules import asks_again
@@ -50,10 +50,9 @@ class Health:
     def failed(self, began: float, now: float) -> None:
         """Record an attempt that shows that the service fails; ``began`` is when it was sent."""
         with self._lock:
-            known = self._known(began)
-            shown = known is not None and known.shows
-            since = known.since if known is not None and shown else now
-            self._failing = Failing(since, now, True, 0 if known is None else known.gave_up)
+            known = self._known(began) or Failing(now, now)
+            since = known.since if known.shows else now
+            self._failing = Failing(since, now, True, known.gave_up)
 
     def answered(self, began: float) -> Failing | None:
         """Record an answer that shows that the service works, and return what failed before; None: nothing did.
@@ -95,8 +94,8 @@ def shows_failure(
     verdict: Classification | None,
     *,
     is_translated: bool,
-    is_cut_short: bool = False,
-    usual: float | None = None,
+    is_cut_short: bool,
+    usual: float | None,
 ) -> bool | None:
     """Return True if an attempt shows that its service fails, False if it shows that it works; None: neither.
 
@@ -109,7 +108,7 @@ def shows_failure(
     """
     if outcome.has_progressed:
         return None  # it answered before it broke off
-    reason = _indicated(verdict)
+    reason = None if verdict is None else reason_wanted(verdict.votes)
     if reason is not None:
         if is_cut_short and reason.timeout and outcome.ended - outcome.started < (SOON if usual is None else usual):
             return None  # no answer could come so soon
@@ -118,11 +117,3 @@ def shows_failure(
     if outcome.status is None:
         return None  # a fault of the request, or of the program
     return outcome.status >= 500
-
-
-def _indicated(verdict: Classification | None) -> RetryReason | None:
-    """Return the last reason for which a classifier wanted a retry, or None."""
-    for vote in reversed(() if verdict is None else verdict.votes):
-        if isinstance(vote.action, RetryIndicated):
-            return vote.action.reason
-    return None

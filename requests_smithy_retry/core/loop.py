@@ -11,7 +11,7 @@ from math import inf
 
 from requests import PreparedRequest, Response
 
-from ..classifiers.fold import Classification, classification_of
+from ..classifiers.fold import Classification, classification_of, reason_wanted
 from ..classifiers.outcome import Outcome
 from ..config.retry_options import current_options
 from ..errors import RetryError, StopReason
@@ -19,7 +19,7 @@ from ..observing.history import PIECES, AttemptRecord, Before, RetryHistory, Sch
 from ..observing.log import log_attempt, log_back, logger
 from ..wire.broken import sets_cookies, with_broken_body
 from ..wire.state import this_thread
-from .attempt import AttemptFailed, asks_for_nothing, wants_a_retry
+from .attempt import AttemptFailed, asks_for_nothing
 from .call import AT_ONCE, Call
 from .endings import EXHAUSTED, is_raised, not_sent_error, status_error, wait_that_ended
 from .held import complete
@@ -135,7 +135,7 @@ def ask_strategy(call: Call, failed: AttemptFailed, first_refusal: RetryError | 
     try:
         call.token = call.strategy.refresh_retry_token_for_retry(token_to_renew=call.token, error=failed)
     except RetryError as refusal:
-        if refusal.stop_reason not in WANTED or wants_a_retry(failed.verdict):
+        if refusal.stop_reason not in WANTED or reason_wanted(failed.verdict.votes) is not None:
             raise
         is_refused = True
     except AttemptFailed as raised:  # the Smithy guide's strategies raise what they were shown

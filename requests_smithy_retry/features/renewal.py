@@ -79,10 +79,10 @@ class Renewal(Feature):
 
     def _may_renew(self, call: Call) -> bool:
         """Return True for a call with credentials, at the origin to which the program sent them, once."""
-        request, most = call.request, call.options.max_attempts or call.policy.most_attempts
+        request = call.request
         if DONE in call.data or any(self.renew is one for one in _of_thread.asked):
             return False
-        if most is not None and call.number >= most:
+        if not call.has_attempts_left:
             return False
         is_sent_there = origin_chosen(call) == scope_of(str(request.url))
         has_credentials = not KEYS.isdisjoint(str(name).lower() for name in request.headers)

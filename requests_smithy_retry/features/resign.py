@@ -258,8 +258,7 @@ def answered(send: Send, call: Call, signing: Signing, response: Response) -> Re
 
     The auth's own hooks, which requests calls, answer the challenge to a first signature.
     """
-    most = call.options.max_attempts or call.policy.most_attempts
-    is_last = most is not None and call.number >= most
+    is_last = not call.has_attempts_left
     is_stale = response.status_code == 401 and STALE.search(response.headers.get("WWW-Authenticate", "")) is not None
     if not is_stale or is_last or not signing.hooks or ANSWERED in call.data or call.facts.obstacle() is not None:
         return response

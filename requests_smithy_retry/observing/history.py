@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..checks import most_attempts
 from ..classifiers.actions import NoActionIndicated, RetryForbidden, RetryIndicated
-from ..classifiers.fold import Classification, Vote
+from ..classifiers.fold import Classification, Vote, reason_wanted
 from ..clock import SYSTEM_CLOCK
 from ..errors import QUIET_ENDINGS, StopReason
 from ..interruptions import MAX_CAUSES
@@ -153,7 +153,7 @@ class RetryHistory(NamedTuple):
             return False
         if self.stop_reason is StopReason.FORBIDDEN:
             votes = self.attempts[-1].votes if self.attempts else ()
-            return len(self.attempts) > 1 or any(isinstance(vote.action, RetryIndicated) for vote in votes)
+            return len(self.attempts) > 1 or reason_wanted(votes) is not None
         return True
 
     @property

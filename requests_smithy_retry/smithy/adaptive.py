@@ -6,8 +6,8 @@ from types import MappingProxyType
 from typing import Any
 
 from ..checks import is_finite
-from ..classifiers.actions import ErrorKind, NoActionIndicated, RetryIndicated, RetryReason
-from ..classifiers.fold import Classification
+from ..classifiers.actions import ErrorKind, NoActionIndicated, RetryReason
+from ..classifiers.fold import Classification, reason_wanted
 from ..classifiers.outcome import Outcome
 from ..core.attempt import AttemptFailed
 from ..core.scope import Scope
@@ -106,8 +106,8 @@ def record(limiter: ClientRateLimiter, outcome: Outcome, verdict: Classification
 
 def is_throttled(classification: Classification) -> bool:
     """Return True if the outcome was throttling, even if the request may not be sent again."""
-    verdicts = [vote.action for vote in classification.votes if isinstance(vote.action, RetryIndicated)]
-    return bool(verdicts) and verdicts[-1].reason.kind is ErrorKind.THROTTLING
+    reason = reason_wanted(classification.votes)
+    return reason is not None and reason.kind is ErrorKind.THROTTLING
 
 
 def _why(seconds: float, bound: str, scope: str | None) -> str:
