@@ -38,10 +38,14 @@ def kind_of(found: list[Difference]) -> tuple[str, ...]:
 def confirmed(player: Player, made: Program, kind: tuple[str, ...] | None = None) -> list[Difference]:
     """Return what differs each time, and in this way."""
     found: list[Difference] = []
-    for _ in range(TRIES):
-        found = check(player, made, nothing)
-        if not found or kind not in (None, kind_of(found)):
-            return []
+    usual, player.closes_within = player.closes_within, 1.0
+    try:
+        for _ in range(TRIES):
+            found = check(player, made, nothing)
+            if not found or kind not in (None, kind_of(found)):
+                return []
+    finally:
+        player.closes_within = usual
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import copy
 import csv
+import ctypes
 import functools
 import gc
 import gzip
@@ -212,6 +213,8 @@ class Player:
         self.told: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._start()
         self.exchanges = 0
+        self.closes_within = 0.05
+        """So many seconds are given to the server's threads to see that a connection was closed."""
         self.base = self._open()
 
     def _start(self) -> None:
@@ -247,7 +250,10 @@ class Player:
                 seen = self.told.get(timeout=HANGS_AFTER)
             except queue.Empty:
                 frame = sys._current_frames()[self.thread.ident or 0]
-                seen = Seen(said=[("hangs", "".join(traceback.format_stack(frame)[-6:]))])
+                seen = Seen(said=[("hangs",)])
+                sys.stderr.write(f"{how} hangs:\n{''.join(traceback.format_stack(frame)[-6:])}")
+                end = ctypes.pythonapi.PyThreadState_SetAsyncExc
+                end(ctypes.c_ulong(self.thread.ident or 0), ctypes.py_object(SystemExit))
                 self.asked, self.told = queue.SimpleQueue(), queue.SimpleQueue()
                 self._start()
                 self.base = self._open()
@@ -256,7 +262,7 @@ class Player:
             raise seen
         self.exchanges += len(run.log)
         seen.slept = clock.sleeps if clock else []
-        if not settled(lambda: not run.open and self._open() <= self.base, 0.05):
+        if not settled(lambda: not run.open and self._open() <= self.base, self.closes_within):
             seen.left = [f"{len(run.open)} connections until garbage is collected"]
             gc.collect()
             if not settled(lambda: self._open() <= self.base, 1):
