@@ -15,7 +15,7 @@ from ...config.retry_config import RetryConfig
 from ...config.sources import MOUNTED_VALUES as MOUNTED
 from ..urllib3_retry.translation import methods_of, overridden, own_methods
 
-VARIABLE = "SMITHY_RETRY_ALLOWED_METHODS"
+METHODS, STATUSES = "SMITHY_RETRY_ALLOWED_METHODS", "SMITHY_RETRY_RETRY_STATUS_CODES"
 RISKY = frozenset({"PATCH", "POST"})
 """The common methods that are not sent again by default."""
 
@@ -58,19 +58,25 @@ def fate_of(adapter: HTTPAdapter, name: str, retries: Any, mounted: str) -> Fate
 
 
 def unsent_by(policy: RetryConfig, ignored: Any) -> str:
-    """Return the clause about methods that a ``Retry`` sent again, and the policy that replaces it does not.
+    """Return the clause about methods and statuses that a ``Retry`` sent again, and the policy in its place does not.
 
-    It is empty if there are none, or if they need another variable.
+    It is empty if there are none.
     """
-    allowed = policy.allowed_methods
-    if not isinstance(ignored, Retry) or allowed is None:
+    if not isinstance(ignored, Retry):
         return ""
-    own = methods_of(ignored)
-    methods = sorted((RISKY if own is None else RISKY & own) - {*allowed})
-    if not methods:
-        return ""
-    value = "all" if own is None else ",".join(sorted({*allowed, *methods}))
-    return f"sent {' and '.join(methods)} again, and the policy does not: {VARIABLE}={value} brings it back"
+    allowed, own = policy.allowed_methods, methods_of(ignored)
+    lost = [] if allowed is None else sorted((RISKY if own is None else RISKY & own) - {*allowed})
+    clauses = []
+    if lost:
+        value = "all" if own is None else ",".join(sorted({*(allowed or ()), *lost}))
+        clauses.append(f"sent {' and '.join(lost)} again, and the policy does not: {METHODS}={value} brings it back")
+    known = {*policy.retry_status_codes}
+    codes = sorted({each for each in ignored.status_forcelist if each in range(100, 600)} - known)
+    if codes:
+        value = ",".join(map(str, sorted({*codes, *known})))
+        named = " and ".join(map(str, codes))
+        clauses.append(f"retried after {named}, and the policy does not: {STATUSES}={value} brings it back")
+    return "; it ".join(clauses)
 
 
 def risk_of(policy: RetryConfig) -> str:

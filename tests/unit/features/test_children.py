@@ -194,6 +194,9 @@ def test_methods_that_may_be_applied_twice_are_told_of(
     assert ("sent again" in last) == bool(methods)
 
 
+WANTED: dict[str, Any] = {"allowed_methods": None, "retry_status_codes": [404, 418, 503]}
+
+
 @pytest.mark.parametrize(
     ("ignored", "policy", "methods", "value"),
     [
@@ -208,6 +211,18 @@ def test_methods_that_are_not_sent_again_any_more(ignored: Any, policy: Any, met
     clause = unsent_by(RetryAdapter(**policy).retry_config, ignored)
     variable = f"SMITHY_RETRY_ALLOWED_METHODS={value}"
     assert clause == (f"sent {methods} again, and the policy does not: {variable} brings it back" if methods else "")
+
+
+def test_statuses_that_are_not_retried_any_more() -> None:
+    """Those of a Retry that the policy in its place does not retry, after the methods, with the variable for each."""
+    ignored = Retry(3, status_forcelist=[404, 418, 503, "x", 1000], allowed_methods=None)
+    by_default, by_hand = (unsent_by(RetryAdapter(**each).retry_config, ignored) for each in ({}, WANTED))
+    codes = "404,408,418,425,429,500,502,503,504,520,521,522,523,524,529"
+    variable = f"SMITHY_RETRY_RETRY_STATUS_CODES={codes}"
+    clause = f"; it retried after 404 and 418, and the policy does not: {variable} brings it back"
+    assert by_default.endswith(clause)
+    assert by_default.startswith("sent PATCH and POST again")
+    assert by_hand == ""
 
 
 def test_a_clause_is_told_once_for_all_adapters() -> None:
