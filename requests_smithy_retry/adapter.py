@@ -66,7 +66,7 @@ SHARED_OPTIONS = OPTIONS.keys() - BUDGET_OPTIONS | {"mode"}
 """Those that the environment sets beside ``strategy="shared"``."""
 POOL_DEFAULTS: dict[str, int] = {"pool_connections": 10, "pool_maxsize": 10, "pool_block": False}
 BUILD_KEY: Any = getattr(HTTPAdapter, "build_connection_pool_key_attributes", None)
-"""Makes the key of a pool, since requests 2.32."""
+"""Makes the key of a pool, since requests 2.32.3."""
 REQUEST_URL: Any = HTTPAdapter.request_url
 STATE_KEY = "policy"
 """In a pickle, the name of what is ours beside what ``HTTPAdapter`` has; the pickles of releases have it."""
@@ -341,8 +341,9 @@ class RetryAdapter(MaxRetries):
         Without a proxy and a client certificate, the pool manager is asked by the key that it had before. Where a
         subclass has a way of its own to a pool or its key, that is taken.
         """
-        build = getattr(self.build_connection_pool_key_attributes, "__func__", None)
-        checks = None if cert is not None or proxies or build is not BUILD_KEY else checks_by(verify)
+        build = getattr(getattr(self, "build_connection_pool_key_attributes", None), "__func__", None)
+        is_usual = BUILD_KEY is not None and build is BUILD_KEY
+        checks = None if cert is not None or proxies or not is_usual else checks_by(verify)
         manager, origin = getattr(self, "poolmanager", None), ORIGIN(request.url)[0]  # type: ignore[arg-type, index]
         pool = None if checks is None else self._pool_keys.pool(manager, origin, checks)
         if pool is None:

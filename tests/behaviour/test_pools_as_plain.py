@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from requests.adapters import HTTPAdapter
 
 from requests_smithy_retry import RetryAdapter
+from requests_smithy_retry import adapter as adapter_module
 
 pytestmark = pytest.mark.skipif(
     not hasattr(HTTPAdapter, "get_connection_with_tls_context"), reason="requests before 2.32 goes by the URL alone"
@@ -124,3 +125,21 @@ def seen(base: type[HTTPAdapter], kind: tuple[type, ...], is_behind: bool, steps
 def test_the_same_pools_are_found_as_with_a_plain_adapter(kind: Any, is_behind: bool, steps: list[Any]) -> None:
     """Twelve hosts over ten pools, all forms of ``verify`` and ``cert``, proxies, and subclasses before and behind."""
     assert seen(RetryAdapter, kind, is_behind, steps) == seen(HTTPAdapter, kind, False, steps)
+
+
+class Earlier(HTTPAdapter):
+    """Finds its pools as in requests 2.32.2: without a method that makes their keys."""
+
+    def get_connection_with_tls_context(self, request: Any, verify: Any, proxies: Any = None, cert: Any = None) -> Any:
+        """Go by the URL."""
+        return self.poolmanager.connection_from_url(request.url)
+
+
+def test_an_earlier_release_has_no_method_that_makes_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The adapter of requests finds the pool then."""
+    monkeypatch.delattr(HTTPAdapter, "build_connection_pool_key_attributes", raising=False)
+    monkeypatch.setattr(adapter_module, "BUILD_KEY", None)
+    adapter = type("Ours", (RetryAdapter, Earlier), {})()
+    request = requests.Request("GET", "https://api.example.com/").prepare()
+    found = [adapter.get_connection_with_tls_context(request, verify) for verify in (True, False)]
+    assert found == [adapter.poolmanager.connection_from_url(request.url)] * 2
