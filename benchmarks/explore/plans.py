@@ -203,8 +203,7 @@ def _options(random: Random) -> tuple[tuple[str, Any], ...]:
         "patience", 0.1 if found.get("quota", "payoff") == "payoff" and "mode" not in found else 0.0, 0.0, 1.0, 20.0
     )
     perhaps("listeners", 0.1, "heard")
-    if found.get("max_attempts") != 1:
-        perhaps("on_unauthorized", 0.1, "renewed")
+    perhaps("on_unauthorized", 0.1, "renewed")
     return tuple(sorted(found.items()))
 
 

@@ -126,7 +126,7 @@ def summary(settings: Iterable[Setting]) -> str:
 class WorstCase:
     """The bounds of one operation, and the most retries in vain of all operations of a scope.
 
-    :param attempts: requests sent; None: no bound, because a service that is down is asked as long as patience lasts.
+    :param attempts: requests sent, but for the answer to a stale nonce by :func:`.resign`; None: no bound, because a service that is down is asked as long as patience lasts.
     :param backoff: seconds slept, for permits and for a service that is down, too, if no server asks for a longer wait;
         None: no bound.
     :param sleep: seconds slept in all, if servers ask for the longest waits that are granted; None: no bound.
@@ -165,9 +165,8 @@ def _most_sent(config: RetryConfig) -> int:
 
     For one that waits, without a number, it is the most that it sends before the wait and after its patience is over.
     """
-    if config.most_attempts is not None:
-        return config.most_attempts
-    return ATTEMPTS + waits_for_service(config) + (config.on_unauthorized is not None)
+    most, renewals = config.most_attempts, config.on_unauthorized is not None
+    return renewals + (ATTEMPTS + waits_for_service(config) if most is None else most)
 
 
 def _longest_sleep(config: RetryConfig) -> float | None:
@@ -184,7 +183,9 @@ def _longest_sleep(config: RetryConfig) -> float | None:
     slept = _longest(config, config.max_retry_after if heeds_anybody else 0.0, AMZ_MAX_EXTRA if heeds_server else 0.0)
     # A first attempt may meet a limit that was announced to others; a retry waits no longer for it than for a hint.
     heeds_limits = config.pacing != "off" and heeds_server
-    return slept if slept is None or not heeds_limits else slept + config.max_retry_after
+    # So does a request with new credentials.
+    limited = 1 + (config.on_unauthorized is not None)
+    return slept if slept is None or not heeds_limits else slept + limited * config.max_retry_after
 
 
 def _longest(config: RetryConfig, hint: float, extra: float) -> float | None:

@@ -487,9 +487,6 @@ CONTRADICTIONS = (
         may_be_idle=True,
     ),
     Contradiction(("aws_config",), "trust_env", not_, "without trust_env no AWS settings are read", may_be_idle=True),
-    Contradiction(
-        ("on_unauthorized",), "max_attempts", lambda most: most == 1, "new credentials are sent with a second request"
-    ),
 )
 
 

@@ -148,7 +148,7 @@ class AttemptFailed(Exception):
         """
         most, number = self.options.max_attempts, self.outcome.attempt
         if most is not None and not self.outcome.has_progressed and number >= most:
-            raise RetryError(f"{number} of {most} attempts were made", stop_reason=StopReason.MAX_ATTEMPTS)
+            raise RetryError(stop_reason=StopReason.MAX_ATTEMPTS)
         if not leaves_time(self.clock.now() + delay, self.deadline):
             raise too_late(delay, source)
 

@@ -358,12 +358,6 @@ class Call:
         own = self.policy.most_attempts if isinstance(self.token, StandardRetryToken) else None
         return most_attempts(self.strategy) if own is None else None if own == UNLIMITED else own
 
-    @property
-    def has_attempts_left(self) -> bool:
-        """True unless as many requests were sent as a given number allows."""
-        most = self.options.max_attempts or self.policy.most_attempts
-        return most is None or self.number < most
-
     def go_by(self, token: object) -> None:
         """Go by the policy and the scope of a first token; where it has none, by those of the adapter."""
         if isinstance(token, StandardRetryToken):

@@ -82,8 +82,6 @@ class Renewal(Feature):
         request = call.request
         if DONE in call.data or any(self.renew is one for one in _of_thread.asked):
             return False
-        if not call.has_attempts_left:
-            return False
         is_sent_there = origin_chosen(call) == scope_of(str(request.url))
         has_credentials = not KEYS.isdisjoint(str(name).lower() for name in request.headers)
         return is_sent_there and has_credentials and call.facts.obstacle() is None

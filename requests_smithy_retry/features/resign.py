@@ -258,9 +258,8 @@ def answered(send: Send, call: Call, signing: Signing, response: Response) -> Re
 
     The auth's own hooks, which requests calls, answer the challenge to a first signature.
     """
-    is_last = not call.has_attempts_left
     is_stale = response.status_code == 401 and STALE.search(response.headers.get("WWW-Authenticate", "")) is not None
-    if not is_stale or is_last or not signing.hooks or ANSWERED in call.data or call.facts.obstacle() is not None:
+    if not is_stale or not signing.hooks or ANSWERED in call.data or call.facts.obstacle() is not None:
         return response
     call.data[ANSWERED] = True
     headers = call.ask_program(partial(answer_to, call, signing))

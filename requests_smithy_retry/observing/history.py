@@ -162,7 +162,8 @@ class RetryHistory(NamedTuple):
         if not self.attempts:
             return f"nothing was sent: {self.why}"
         count = self.attempts[-1].number
-        of = "" if self.max_attempts is None else f" of {self.max_attempts}"
+        # The answer to a 401, and the rest of a body, come beside that number.
+        of = "" if self.max_attempts is None or count > self.max_attempts else f" of {self.max_attempts}"
         if self.stop_reason is StopReason.SUCCESS:
             told = "" if self.why == StopReason.SUCCESS.value else f": {self.why}"
             return f"succeeded at attempt {count}{of}{told}"

@@ -18,8 +18,6 @@ from requests_smithy_retry import (
     ErrorKind,
     Outcome,
     RetryAction,
-    RetryConfigError,
-    RetryConfigWarning,
     SimpleRetryStrategy,
     StandardRetryStrategy,
     StopReason,
@@ -208,29 +206,21 @@ def test_the_attempt_with_new_credentials_counts_against_a_number(options: dict[
     assert sent == len(adapter.sent)
 
 
-def test_new_credentials_are_not_fetched_for_an_attempt_that_may_not_be_made() -> None:
-    """In a block of one attempt nothing is renewed, and after the last of several, either."""
-    renewed = []
-    adapter = scripted(401, 503, 401, on_unauthorized=renewed.append, max_attempts=2)
-    with retry_options(max_attempts=1):
-        assert 401 == send(adapter, headers=OLD).status_code
-    assert 401 == send(adapter, headers=OLD).status_code
-    assert [] == renewed
-
-
 @pytest.mark.parametrize("options", [{"max_attempts": 1}, {"max_retries": 0}])
-def test_one_attempt_beside_new_credentials_is_refused(options: dict[str, Any]) -> None:
-    """It would make them void."""
-    allowed = r"only one of on_unauthorized and max_attempts=1 .* is allowed: new credentials are sent with a second"
-    with pytest.raises(RetryConfigError, match=allowed):
-        scripted(on_unauthorized=lambda _: {}, **options)
+def test_an_expired_token_is_renewed_whatever_the_number(options: dict[str, Any]) -> None:
+    """It is no failure, so one request more is sent, and what becomes of that is the end."""
+    for last in (200, 503):
+        adapter = scripted(401, last, 200, on_unauthorized=lambda _: {"Authorization": "new"}, **options)
+        assert (last, 2) == (send(adapter, headers=OLD).status_code, len(adapter.sent))
 
 
-def test_a_variable_of_one_attempt_beside_new_credentials_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The program's own option wins (contract 10.2)."""
-    monkeypatch.setenv("SMITHY_RETRY_MAX_ATTEMPTS", "1")
-    with pytest.warns(RetryConfigWarning, match="new credentials are sent with a second request"):
-        assert scripted(on_unauthorized=lambda _: {}).retry_config.max_attempts is None
+def test_an_expired_token_is_renewed_after_the_last_attempt() -> None:
+    """Of the adapter, and of a block."""
+    for most in (2, None):
+        adapter = scripted(503, 401, 200, on_unauthorized=lambda _: {"Authorization": "new"}, max_attempts=most)
+        with retry_options(max_attempts=2):
+            response = send(adapter, headers=OLD)
+        assert (200, "succeeded at attempt 3") == (response.status_code, retry_history(response).sentence)
 
 
 # What is said of it

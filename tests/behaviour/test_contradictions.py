@@ -44,13 +44,11 @@ VOID: dict[tuple[str, str], tuple[list[Any], str]] = {
     ("retry_status_codes", "classifiers"): ([only()], "only the default classifiers use it"),
     ("validate", "classifiers"): ([only()], "only the default classifiers use it"),
     ("aws_config", "trust_env"): ([False], "without trust_env no AWS settings are read"),
-    ("on_unauthorized", "max_attempts"): ([1], "new credentials are sent with a second request"),
 }
 """Each pair of which the first option would do nothing, beside these values of the second one, and why.
 
 All other pairs go together. Bounds of time and caps do: each of them holds, whichever ends an operation first. So does
-what ``enabled=False`` and ``max_attempts=1`` put out of use: they are there to switch retries off and nothing else. A
-request with new credentials is no retry.
+what ``enabled=False`` and ``max_attempts=1`` put out of use: they are there to switch retries off and nothing else.
 """
 
 SAMPLES: dict[str, list[Any]] = {
@@ -200,21 +198,12 @@ def test_a_variable_that_does_nothing_is_warned_of_once(code, name, text, shown,
     assert [(said, __file__)] == [(str(warning.message), warning.filename) for warning in caught]
 
 
-@pytest.mark.parametrize(
-    ("options", "variables", "winner"),
-    [
-        ({"max_attempts": 1}, {}, "max_attempts=1 (from code)"),
-        ({}, {"MAX_ATTEMPTS": "1"}, "max_attempts=1 (from environment variable SMITHY_RETRY_MAX_ATTEMPTS)"),
-    ],
-)
-def test_a_librarys_function_that_is_not_called_is_warned_of(options, variables, winner, monkeypatch) -> None:
-    """Its users would otherwise meet a 401 of an expired token, an hour later."""
-    for name, text in variables.items():
-        monkeypatch.setenv(f"SMITHY_RETRY_{name}", text)
+def test_a_librarys_function_that_is_not_called_is_warned_of() -> None:
+    """Its users would otherwise take an answer for good that is none."""
     with pytest.warns(RetryConfigWarning) as caught:
-        RetryAdapter(defaults=RetryConfig(on_unauthorized=len), **options)
-    why = f"it has no effect, because {winner} wins, and new credentials are sent with a second request"
-    said = f"on_unauthorized=<built-in function len> (from the library's defaults): {why}"
+        RetryAdapter(defaults=RetryConfig(validate=len), classifiers=only())
+    why = "it has no effect, because classifiers=only() (from code) wins, and only the default classifiers use it"
+    said = f"validate=<built-in function len> (from the library's defaults): {why}"
     assert [(said, __file__)] == [(str(warning.message), warning.filename) for warning in caught]
 
 

@@ -188,15 +188,15 @@ def test_max_retries_of_an_adapter_reads_as_the_options_of_its_strategy() -> Non
 
 
 @pytest.mark.parametrize("auth", [None, resign(HTTPDigestAuth("user", "password"))])
-def test_the_number_of_attempts_of_a_wrapped_strategy_bounds_new_credentials(auth: Any) -> None:
-    """As it does of one that is not wrapped."""
+def test_a_401_after_the_last_attempt_of_a_wrapped_strategy_is_answered(auth: Any) -> None:
+    """As it is with one that is not wrapped; no attempt follows the answer."""
     stale = Reply(401, {"WWW-Authenticate": 'Digest realm="a", nonce="2", qop="auth", stale=true'})
     clock = FakeClock()
     inner = StandardRetryStrategy(clock=clock, max_attempts=2, on_unauthorized=lambda _: {"Authorization": "new"})
     for strategy in (inner, WithConfig(inner)):
-        adapter = scripted(503, stale, 200, strategy=strategy, clock=clock)
+        adapter = scripted(503, stale, 503, 200, strategy=strategy, clock=clock)
         request = requests.Request("GET", URL, headers={"Authorization": "old"}, auth=auth).prepare()
-        assert (401, 2) == (adapter.send(request).status_code, len(adapter.sent))
+        assert (503, 3) == (adapter.send(request).status_code, len(adapter.sent))
 
 
 def test_a_strategy_with_tokens_of_its_own_may_have_a_config() -> None:

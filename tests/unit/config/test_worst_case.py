@@ -52,6 +52,7 @@ LASTING = {"operation_attempt_timeout": 10}
         ({"patience": 0}, (3, 3.0, 3.0, None)),
         ({"max_attempts": 5}, (5, 25.0, 610.0, None)),
         ({"max_attempts": 1}, (1, 0, 120.0, None)),
+        ({"max_attempts": 1, "on_unauthorized": len}, (2, 0, 240.0, None)),
         ({"enabled": False}, (1, 0.0, 0.0, None)),
         ({"quota": 500}, (3, 3.0, 360.0, None)),
         ({"quota": 500, "max_attempts": 1, "max_retry_after": 7}, (1, 0, 7, None)),
