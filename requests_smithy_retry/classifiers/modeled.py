@@ -76,8 +76,8 @@ Predicate = Callable[[Any], "bool | float | RetryAction | None"]
 class ErrorInBodyClassifier:
     """Finds errors in the JSON bodies of responses, those below 400 included.
 
-    A body is parsed if its ``Content-Type`` is JSON, it is shorter than 64 KiB, and it contains one of the words. With
-    ``stream=True`` its length must be announced, unless it is an error in chunks; its caller reads it all the same.
+    A body shorter than 64 KiB is parsed if it contains any of the words. With ``stream=True`` its ``Content-Type`` must
+    be JSON, and its length announced, unless it is an error in chunks; its caller reads it all the same.
 
     >>> overloaded = ErrorInBodyClassifier(lambda body: body["error"] == "overloaded", "overloaded")
 
@@ -109,9 +109,6 @@ class ErrorInBodyClassifier:
 
     def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
         """Judge by the body."""
-        response = outcome.response
-        if response is None or "json" not in str(response.headers.get("content-type", "")).lower():
-            return NO_ACTION
         body = outcome.body_prefix
         if len(body) >= BODY_PREFIX or not any(word in body for word in self.words):
             return NO_ACTION

@@ -126,7 +126,8 @@ def summary(settings: Iterable[Setting]) -> str:
 class WorstCase:
     """The bounds of one operation, and the most retries in vain of all operations of a scope.
 
-    :param attempts: requests sent, but for the answer to a stale nonce by :func:`.resign`; None: no bound, because a service that is down is asked as long as patience lasts.
+    :param attempts: requests sent, but for the answer to a stale nonce by :func:`.resign`; None: no bound, because a
+        service that is down is asked as long as patience lasts.
     :param backoff: seconds slept, for permits and for a service that is down, too, if no server asks for a longer wait;
         None: no bound.
     :param sleep: seconds slept in all, if servers ask for the longest waits that are granted; None: no bound.

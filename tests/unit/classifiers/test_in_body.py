@@ -53,11 +53,10 @@ def test_anything_else_is_a_bug(found: Any) -> None:
     "outcome",
     [
         Outcome(error=OSError()),
-        *(outcome_of(200, THROTTLED, headers) for headers in ({}, {"Content-Type": "text/html"})),
         *(outcome_of(200, body, JSON) for body in (b'{"data": {}}', b'{"THROTTLED": ' + b" " * 70_000 + b"1}")),
         outcome_of(200, THROTTLED, JSON, stream=True),
     ],
-    ids=["error", "no type", "no JSON", "no word", "long", "stream"],
+    ids=["error", "no word", "long", "stream"],
 )
 def test_no_body_is_parsed_that_need_not_be(outcome: Outcome, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cheap looks come first."""
@@ -78,6 +77,16 @@ def test_a_body_of_another_shape_is_no_error(body: bytes) -> None:
     """No input raises."""
     item = ErrorInBodyClassifier(is_throttled, "THROTTLED")
     assert NOTHING == item.classify_retry(outcome_of(200, body, JSON), NOTHING)
+
+
+@pytest.mark.parametrize("headers", [JSON, {}, {"Content-Type": "text/plain"}])
+@pytest.mark.parametrize(("length", "expected"), [(65_535, RetryAction.throttling_error()), (65_536, NOTHING)])
+def test_a_body_shorter_than_64_kib_is_parsed_whatever_its_type(headers: Any, length: int, expected: Any) -> None:
+    """Of one that is longer, the classifier sees only the beginning."""
+    body = THROTTLED[:-1].ljust(length - 1) + b"}"
+    assert expected == ErrorInBodyClassifier(is_throttled, "THROTTLED").classify_retry(
+        outcome_of(200, body, headers), NOTHING
+    )
 
 
 def test_a_predicate_sees_whole_numbers_as_they_are() -> None:
