@@ -96,10 +96,16 @@ class RetryConfig:
         "retry budget of a scope",
     )
     patience: float = option(
-        5.0, number(), "age that an outage may reach before calls stop waiting for the service, s; 0: no call waits"
+        5.0,
+        number(),
+        "age that an outage may reach before calls stop waiting for the service, s; 0: no call waits; a given patience "
+        "and max_retry_after both bound a server's wait",
     )
     max_retry_after: float = option(
-        120.0, number(), "longest wait that a server may ask for, s; a longer one ends the call"
+        120.0,
+        number(),
+        "longest wait that a server may ask for, s; a longer one ends the call; a given patience and max_retry_after "
+        "both bound a server's wait",
     )
     max_wait: float | None = adapter_option(
         None, number(none=True), "longest wait of any kind, s; a longer one ends the call with RetryLater"

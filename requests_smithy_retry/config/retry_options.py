@@ -52,7 +52,10 @@ class OperationOptions:
         None, number(above=0), "seconds from entering the block until everything that this thread does in it is over"
     )
     patience: float | None = option(
-        None, number(), "age that an outage may reach before calls stop waiting for the service, s; 0: no call waits"
+        None,
+        number(),
+        "age that an outage may reach before calls stop waiting for the service, s; 0: no call waits; a given patience "
+        "and max_retry_after both bound a server's wait",
     )
     max_wait: float | None = option(
         None, number(), "longest wait of any kind, s; a longer one ends the call with RetryLater"
