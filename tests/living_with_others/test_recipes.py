@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import requests
 
+from requests_smithy_retry import mount
 from requests_smithy_retry.testing import CutBody, FaultServer, Reply
 from tests.project.test_docs import blocks_of
 from tests.unit.features.redis.servers import RedisServer
@@ -42,11 +43,15 @@ def test_a_stream_of_events_goes_on_where_it_broke_off() -> None:
     assert [None, "2", "3"] == [request.header("Last-Event-ID") for request in server.requests]
 
 
+NEW, DONE = Reply(200, {}, b'{"status": "new"}'), Reply(200, {}, b'{"status": "done"}')
+
+
 @pytest.mark.parametrize(
     ("words", "url", "script", "sent"),
     [
         ("not_there_yet", "/things/1", [Reply(200), *[Reply(404)] * 4, Reply(200)], 6),
-        ("is_done", "/jobs/1", [*[Reply(200, {}, b'{"status": "new"}')] * 4, Reply(200, {}, b'{"status": "done"}')], 5),
+        ("finished", "/jobs/1", [*[NEW] * 4, DONE], 5),
+        ("is_done", "/jobs/1", [*[NEW] * 4, DONE], 5),
         ("is_abc", "/abc.bin", [Reply(200, {}, b"other"), Reply(200, {}, b"abc")], 2),
         ("health", "/health", [*[Reply(503)] * 4, Reply(200)], 5),
     ],
@@ -62,11 +67,32 @@ def test_a_recipe_ends_with_the_answer(words: str, url: str, script: list[Any], 
 
 def test_a_job_that_is_never_done_ends_in_time() -> None:
     """The program tells it by the last answer, or the deadline passes on the way to one more."""
-    with FaultServer([], default=Reply(200, {}, b'{"status": "new"}')) as server:
+    with FaultServer([], default=NEW) as server:
         began = time.monotonic()
         with pytest.raises((TimeoutError, requests.Timeout)):
             after("is_done", "https://api.example.com", server.url, "2.0", "0.1", "deadline=60", "deadline=0.5")
         assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize(
+    ("options", "polls"),
+    [
+        ({"max_attempts": 1}, [Reply(401), NEW, Reply(401), NEW, Reply(401)]),
+        ({"operation_timeout": 1}, [NEW] * 4),
+        ({"enabled": False}, [NEW] * 4),
+    ],
+)
+def test_no_option_of_an_sdks_user_ends_the_loop_of_polls(options: dict[str, Any], polls: list[Any]) -> None:
+    """It ends with the job, or when its own time is up; a token may expire before each poll."""
+    with FaultServer([DONE, *polls, DONE], default=NEW) as server, requests.Session() as session:
+        space = after("def finished", "https://api.example.com", server.url)
+        space["session"].close()
+        space["session"] = mount(session, on_unauthorized=lambda _: {"Authorization": "new"}, **options)
+        session.headers["Authorization"] = "old"
+        assert {"status": "done"} == space["finished"](f"{server.url}/jobs/1", pause=0.3)
+        assert 2 + len(polls) == len(server.requests)
+        with pytest.raises(TimeoutError):
+            space["finished"](f"{server.url}/jobs/1", seconds=0.5, pause=0.1)
 
 
 def test_each_attempt_takes_a_permit_of_the_limiter_on_redis() -> None:
