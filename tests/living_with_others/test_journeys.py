@@ -299,7 +299,7 @@ def test_a_library_waits_for_what_its_service_calls_locked() -> None:
 
 
 def test_a_library_renews_its_token_once_for_all_threads() -> None:
-    """Eight threads get a 401 at once: one of them renews, and each call is answered."""
+    """Eight threads get a 401 at once: one of them renews, and each call is answered. A new client asks for nothing."""
     tokens, old = iter(["old", "new", "newer"]), threading.Barrier(8)
 
     def service(request: RecordedRequest) -> Behaviour:
@@ -310,6 +310,7 @@ def test_a_library_renews_its_token_once_for_all_threads() -> None:
 
     with FaultServer(service) as server:
         kind = run(all_blocks_of("ship-it-in-your-library.md")[:1], server)["Client"]
+        assert kind(f"{server.url}/", lambda: pytest.fail("a token is asked for"))
         client = kind(f"{server.url}/", lambda: next(tokens))
         with ThreadPoolExecutor(8) as pool:
             assert [{"name": "seven"}] * 8 == list(pool.map(client.thing, ["7"] * 8))
