@@ -98,14 +98,14 @@ class RetryConfig:
     patience: float = option(
         5.0,
         number(),
-        "age that an outage may reach before calls stop waiting for the service, s; 0: no call waits; a given patience "
-        "and max_retry_after both bound a server's wait",
+        "age that an outage may reach before calls stop waiting for the service, s; 0: no call waits; a given one also "
+        "bounds a server's wait, unless max_retry_after is given",
     )
     max_retry_after: float = option(
         120.0,
         number(),
-        "longest wait that a server may ask for, s; a longer one ends the call; a given patience and max_retry_after "
-        "both bound a server's wait",
+        "longest wait that a server may ask for, s; a longer one ends the call; where only a patience is given, that "
+        "bounds it, too",
     )
     max_wait: float | None = adapter_option(
         None, number(none=True), "longest wait of any kind, s; a longer one ends the call with RetryLater"
@@ -221,9 +221,10 @@ class RetryConfig:
         return self.rules is None or self.rules.heeds_hints
 
     @property
-    def patience_given(self) -> float | None:
-        """The patience that a source set, which also bounds the waits that servers ask for; None: none did."""
-        return self.patience if self.is_given("patience") else None
+    def patience_for_hints(self) -> float | None:
+        """The patience that also bounds the waits that servers ask for: a given one; None beside ``max_retry_after``."""
+        is_alone = self.is_given("patience") and not self.is_given("max_retry_after")
+        return self.patience if is_alone else None
 
     def effective(self, name: str) -> Any:
         """Return the value of an option that is in force: its own, or that of the published numbers."""

@@ -54,8 +54,8 @@ class OperationOptions:
     patience: float | None = option(
         None,
         number(),
-        "age that an outage may reach before calls stop waiting for the service, s; 0: no call waits; a given patience "
-        "and max_retry_after both bound a server's wait",
+        "age that an outage may reach before calls stop waiting for the service, s; 0: no call waits; it also bounds a "
+        "server's wait",
     )
     max_wait: float | None = option(
         None, number(), "longest wait of any kind, s; a longer one ends the call with RetryLater"

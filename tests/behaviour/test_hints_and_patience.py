@@ -103,19 +103,21 @@ def test_a_wait_of_the_programs_own_rule_is_not_the_servers(name: str) -> None:
     assert expected == called(Reply(423), patience=5, max_attempts=4, classifiers=[rule])
 
 
+@pytest.mark.parametrize("way", ["code", "environment"])
 @pytest.mark.parametrize(("asks", "expected"), [(50, (3, 100.0, ATTEMPTS)), (70, (1, 0.0, TOO_LONG))])
-def test_a_hint_that_a_classifier_takes_for_its_own_delay_is_bounded_by_max_retry_after_alone(
-    asks: int, expected: tuple[int, float, Any]
+def test_beside_it_a_given_max_retry_after_alone_bounds_what_a_server_asks_for(
+    asks: int, expected: tuple[int, float, Any], way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So a program has 10 s for an outage and 60 s for a hint."""
-
-    @classifier
-    def taken(outcome: Any) -> RetryAction:
-        seconds = float(outcome.response.headers["Retry-After"])
-        return RetryAction.retryable_error_with_explicit_delay(ErrorKind.THROTTLING, seconds)
-
-    options = {"patience": 10, "max_retry_after": 60, "classifiers": [taken], "max_attempts": 3}
-    assert expected == called(Reply(503, {"Retry-After": str(asks)}), **options)
+    options = {"patience": 10, "max_attempts": 3}
+    if way == "environment":
+        monkeypatch.setenv("SMITHY_RETRY_MAX_RETRY_AFTER", "60")
+    else:
+        options["max_retry_after"] = 60
+    reply = Reply(429, {"Retry-After": str(asks)})
+    assert expected == called(reply, **options)
+    with retry_options(patience=10):
+        assert called(reply, **options) == (1, 0.0, TOO_LONG)  # that of a block bounds it all the same
 
 
 @pytest.mark.parametrize("patience", [None, 3.0])
