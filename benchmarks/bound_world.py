@@ -189,7 +189,7 @@ class _Operation:
                 if is_first:
                     quota.first_try(clock.time, 0.0, None)
                 else:
-                    quota.succeeded(self.progress, bounds, clock.time)
+                    quota.succeeded(self.progress, clock.time)
                 return
             world.in_vain += self.attempts > 1
             failure = Failure(throttled=answer == "throttling", reason=REASONS[answer])
@@ -304,7 +304,7 @@ def state_of(quota: Any, now: float) -> Hashable:
         bucket_state(quota.bucket),
         quota._first_tries,
         round(line.usual(now), 9),
-        bool(line.successes),
+        line.is_throttled,
         round(line._credit, 9),
         tuple(None if time is None else round(time - now, 9) for time in times),
         tuple(waiters),

@@ -167,7 +167,7 @@ class Patient(Policy):
         if progress.failed_at is None:
             self.quota.first_try(now, latency, CLIENT_TIMEOUT)
         else:
-            self.quota.succeeded(progress, self.bounds, now, latency, CLIENT_TIMEOUT)
+            self.quota.succeeded(progress, now, latency, CLIENT_TIMEOUT)
 
 
 Make = Callable[[Clock, Random], Policy]

@@ -101,9 +101,7 @@ class Quota:
         """Decide about an operation whose attempt failed. It may block, by the clock of the failed attempt."""
         return Grant(progress, failure.delay)
 
-    def succeeded(
-        self, progress: Progress, bounds: Bounds, now: float, latency: float = 0.0, timeout: float | None = None
-    ) -> None:
+    def succeeded(self, progress: Progress, now: float, latency: float = 0.0, timeout: float | None = None) -> None:
         """Record that an operation succeeded after it had failed, as :meth:`first_try` does of others."""
 
     def polled(self, progress: Progress) -> Progress:

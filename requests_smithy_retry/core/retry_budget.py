@@ -10,6 +10,7 @@ Each scope has such a bucket, and a queue in front of it; :mod:`.wait_queue` mak
 from __future__ import annotations
 
 import threading
+from math import inf
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..checks import check_amount
@@ -32,8 +33,6 @@ WAITERS = 1000
 """The most operations that wait on one scope, by default."""
 MEMORY = 0.95
 """The factor by which a first-try success shrinks what is above the capacity: it lasts for some twenty."""
-FIRST_TRY = Bounds(patience=0.0)
-"""The bounds of a first-try success, which did not wait."""
 NAME_PATIENCE = 2.0
 """Seconds after which a name that never resolved is given up: it is misspelt."""
 
@@ -208,14 +207,13 @@ class RetryBudget(Quota):
     def first_try(self, now: float, latency: float, timeout: float | None) -> None:
         with self.lock:
             self._first_tries += 1
-            if not self._queue.first_try(now, latency):
-                self._queue.succeeded(Progress(now - latency), FIRST_TRY, now, latency, timeout)
+            self._queue.succeeded(now, latency, timeout)
 
     def acquire(self, progress: Progress, bounds: Bounds, failure: Failure, failed: AttemptFailed) -> Grant | Refused:
         now = failed.outcome.ended
         price = 1.0 if self._price_of is None or failure.reason is None else self._price_of(failure.reason)
         with self.lock:
-            if failure.unresolved and not self._queue.successes:
+            if failure.unresolved and self._queue.answered_at == -inf:
                 bounds = bounds._replace(patience=min(NAME_PATIENCE, bounds.patience))
             seen = self._queue.failed(progress, bounds, failure, now, price, self.bucket.renew)
         if isinstance(seen, Refused):
@@ -240,11 +238,9 @@ class RetryBudget(Quota):
         self.bucket.first_tries(number)
         return self.bucket.acquire(price, deadline=deadline)
 
-    def succeeded(
-        self, progress: Progress, bounds: Bounds, now: float, latency: float = 0.0, timeout: float | None = None
-    ) -> None:
+    def succeeded(self, progress: Progress, now: float, latency: float = 0.0, timeout: float | None = None) -> None:
         with self.lock:
-            is_alone = self._queue.succeeded(progress, bounds, now, latency, timeout)
+            is_alone = self._queue.succeeded(now, latency, timeout)
         if progress.spent and is_alone:
             self.bucket.succeeded(progress.spent)
 

@@ -17,7 +17,6 @@ from ..classifiers.actions import ErrorKind, RetryReason
 from ..classifiers.fold import Classification
 from ..clock import SYSTEM_CLOCK, Clock
 from ..config.retry_config import DEFAULTS, RetryConfig, RetryOptions
-from ..config.retry_options import current_options
 from ..errors import RetryConfigError, RetryError, StopReason, TokenError, is_unresolved
 from ..observing.log import log_back
 from .attempt import AttemptFailed
@@ -390,7 +389,7 @@ class StandardRetryStrategy:
         progress, outcome, quota = token.progress, failed.outcome, token.scope.quota
         if outcome.has_progressed:
             # It brought a body further, so the service is up: what it spent comes back, and it counts as a first one.
-            quota.succeeded(progress, bounds, outcome.ended)
+            quota.succeeded(progress, outcome.ended)
             progress = Progress(progress.began, free=outcome.attempt - 1)
         failures, exceeded = progress.failures, None
         polls = asks_again(outcome, reason, is_translated=self.policy.counts is not None)
@@ -488,8 +487,7 @@ class StandardRetryStrategy:
         scope.health.latency = now - sent
         log_back(scope.name, scope.health.answered(sent), now)
         if progress.retries or progress.free:
-            bounds = self.policy.bounds(current_options.get(), None)
-            scope.quota.succeeded(progress, bounds, now, now - sent, allowed)
+            scope.quota.succeeded(progress, now, now - sent, allowed)
         else:
             scope.quota.first_try(now, now - sent, allowed)
         self.note_success(scope)

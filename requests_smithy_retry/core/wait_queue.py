@@ -1,15 +1,17 @@
 """The queue for a service that is down: which operations wait, and which of them goes, asks or gives up next. Pure.
 
 Each scope has one queue. An operation waits in it only if it failed and the bucket is empty. Every success lets two
-waiters go, fewer if it was slow, as in TCP's slow start; a throttled answer without a hint takes that back. If nothing
-was sent for a quarter of the outage's age, the next in the queue asks; a waiter whose patience is over leaves. Every
-method is given the time and says what to do: :mod:`.retry_budget` reads the clock, waits and takes the lock.
+waiters go, fewer if it was slow, as in TCP's slow start; after a throttled answer without a hint, it lets one go. If
+nothing was sent for a quarter of the outage's age, the next in the queue asks; a waiter whose patience is over leaves.
+Every method is given the time and says what to do: :mod:`.retry_budget` reads the clock, waits and takes the lock.
 
 The numbers come from a simulation of outages (``benchmarks/outage_tables.py``, ``benchmarks/outage_fanout.py``):
 
 - Two for each success: any number of waiters are gone some round trips after the first success. The fifth power of the
   part of the time-out that is left slows this down: if an answer takes an eighth of the time-out, less than one goes.
-- Three usual gaps: random traffic leaves such a hole one time in twenty, so questions add one request in twenty.
+- Three usual gaps: random traffic leaves such a hole one time in twenty, so questions add one request in twenty. One
+  gap, if the service throttles: it is up, a refusal costs it little, and if all threads of a client wait, nothing else
+  asks.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 MOST_CREDIT = 2.0
 """The credit that a success adds, and the most there is. One credit lets one waiter go."""
+DEBT = 1.0
+"""The credit that is missing after a throttled answer without a hint: the next success lets one waiter go, not two."""
 IDLE = 300.0
 """Seconds without an attempt after which a scope counts as new, because its record is out of date."""
 LEAST_GAP = 0.5
@@ -195,21 +199,22 @@ class WaitQueue:
     """The record of one scope."""
 
     __slots__ = (
-        *("_born", "_credit", "_firsts", "_last", "_touched"),
-        *("answered_at", "down_since", "max_waiters", "successes", "waiters", "well_at"),
+        *("_born", "_credit", "_last", "_successes", "_touched"),
+        *("answered_at", "down_since", "is_throttled", "max_waiters", "waiters", "well_at"),
     )
 
     def __init__(self, now: float, *, max_waiters: int) -> None:
         self.max_waiters = max_waiters
         self.waiters: list[Waiter] = []
-        self.successes: int = 0
         self.well_at: float = -inf
         """The latest beginning of an attempt that succeeded."""
         self.answered_at: float = -inf
-        """The moment of the latest success."""
+        """The moment of the latest success; -inf: there was none."""
         self.down_since: float | None = None
         """The moment from which patience counts: the first failure after a success, or after a pause."""
-        self._firsts: int = 0
+        self.is_throttled: bool = False
+        """The latest failure was a throttled answer without a hint."""
+        self._successes: int = 0
         self._credit = 0.0
         self._last: float = now
         self._touched: float = now
@@ -217,7 +222,7 @@ class WaitQueue:
 
     def usual(self, now: float) -> float:
         """Seconds between two operations of this client."""
-        return (now - self._born) / (self._firsts + 1)
+        return (now - self._born) / (self._successes + 1)
 
     def is_as_good_as_new(self, now: float) -> bool:
         """True if no operation waits, and none has used this scope for :data:`IDLE` seconds."""
@@ -258,8 +263,9 @@ class WaitQueue:
         self._last, self._touched = max(self._last, progress.began) if is_first else self._last, now
         if not failure.is_of_request(progress.began, self.answered_at):
             self.down_since = now if self.down_since is None or is_paused else self.down_since
-        if failure.throttled and not failure.hint:  # else it has said itself when it may be asked again
-            self._credit = max(-MOST_CREDIT, self._credit - MOST_CREDIT)
+        self.is_throttled = failure.throttled and not failure.hint  # a hint says itself when it may be asked again
+        if self.is_throttled:
+            self._credit = -DEBT
         counted, retries = progress.counted + self._counts(progress, bounds, failure, now), bounds.retries
         if counted > retries:
             return Refused(StopReason.MAX_ATTEMPTS)
@@ -345,28 +351,15 @@ class WaitQueue:
             self.waiters.remove(waiter)
             self._wake_next()
 
-    def first_try(self, now: float, latency: float) -> bool:
-        """Record a first-try success and return True, if it need only be counted."""
-        if self.down_since is not None or self.waiters:
-            return False
-        self._firsts += 1
-        self.successes += 1
-        self.well_at = max(self.well_at, now - latency)
-        self._touched = self.answered_at = now
-        return True
-
-    def succeeded(
-        self, progress: Progress, bounds: Bounds, now: float, latency: float = 0.0, timeout: float | None = None
-    ) -> bool:
+    def succeeded(self, now: float, latency: float = 0.0, timeout: float | None = None) -> bool:
         """Record a success, and let waiters go for it.
 
         :param latency: seconds that the attempt took.
         :param timeout: seconds that it was allowed; None: as long as it took.
         :returns: True if the queue is empty, so what its operation spent goes back to the bucket.
         """
-        self.successes += 1
+        self._successes += 1
         self.well_at = max(self.well_at, now - latency)
-        self._firsts += progress.failed_at is None
         self._touched = self.answered_at = now
         self.down_since = None
         if not self.waiters:
@@ -428,7 +421,8 @@ class WaitQueue:
         """Return the moment at which the next in the queue asks, if no attempt is sent until then."""
         usual, patience = self.usual(self._last), self.waiters[0].bounds.patience
         # A client with few requests asks less often; each of many waiters adds a part of a question.
-        rarely = min(max(usual, min(3 * usual, 0.9 * patience)), SHARED * patience / len(self.waiters))
+        gaps = 1 if self.is_throttled else 3
+        rarely = min(max(usual, min(gaps * usual, 0.9 * patience)), SHARED * patience / len(self.waiters))
         return self._last + max(LEAST_GAP, rarely, min(LONGEST_GAP, LATER * self._age(self._last)))
 
     def _due_for(self, waiter: Waiter) -> float:
@@ -446,5 +440,5 @@ class WaitQueue:
 
     def _begin_anew(self, now: float) -> None:
         self._born = self._touched = now
-        self._firsts = 0
+        self._successes = 0
         self.down_since = None

@@ -277,9 +277,7 @@ class PricedQuota(Quota):
             f"the retry budget of {{service}}{where} is {trouble} ({held}, needs {price:g})",
         )
 
-    def succeeded(
-        self, progress: Progress, bounds: Bounds, now: float, latency: float = 0.0, timeout: float | None = None
-    ) -> None:
+    def succeeded(self, progress: Progress, now: float, latency: float = 0.0, timeout: float | None = None) -> None:
         if progress.spent:
             self.unsent(progress)
         else:

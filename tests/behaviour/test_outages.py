@@ -6,6 +6,7 @@ import contextlib
 import socket
 import threading
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -378,6 +379,23 @@ def test_threads_that_each_send_one_request_ride_out_a_restart(threads: int, pau
     clock.run([lambda: statuses.append(send(adapter).status_code)] * threads)
     assert [200] * threads == statuses
     assert clock.now() < start + 5.0
+
+
+@pytest.mark.real_time
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_pool_rides_out_that_each_of_its_calls_is_throttled(times: int) -> None:
+    """No call is lost, though the service says no time and refuses the first requests of each path."""
+    asked: Counter[str] = Counter()
+
+    def answer(request: Any) -> Reply:
+        asked[request.target] += 1
+        return Reply(429 if asked[request.target] <= times else 200)
+
+    with FaultServer(answer) as server, requests.Session() as made, ThreadPoolExecutor(8) as pool:
+        made.mount("http://", RetryAdapter(backoff=0.05, patience=60))
+        found = list(pool.map(lambda number: made.get(f"{server.url}/{number}").status_code, range(16)))
+    assert [200] * 16 == found
+    assert (times + 1) * 16 == len(server.requests)
 
 
 @pytest.mark.parametrize("poisoned", [1, 2, 8])

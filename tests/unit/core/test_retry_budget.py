@@ -135,7 +135,7 @@ def test_the_bucket_pays_while_nobody_waits_and_gets_it_back():
     assert (0.05, 0.1, 2.0, 1.0) == (first.delay, second.delay, second.progress.spent, second.progress.acquired)
     assert (2.0, 1.0, "memory") == first.payment
     assert 0.0 == quota.snapshot(0.0).available
-    quota.succeeded(second.progress, PLAIN, 0.0, 0.1, 1.0)
+    quota.succeeded(second.progress, 0.0, 0.1, 1.0)
     assert 4.0 == quota.snapshot(0.0).available
 
 
@@ -147,7 +147,7 @@ def test_a_success_gives_back_the_retries_of_one_operation_and_no_more():
     for _ in range(9):
         progress = fail(quota, clock, progress=progress).progress
     assert (1, 2) == (bucket.available, progress.spent)
-    quota.succeeded(progress, PLAIN, 0.0)
+    quota.succeeded(progress, 0.0)
     assert 1 + 2 + 2 == bucket.available
 
 
@@ -156,7 +156,7 @@ def test_a_success_that_lets_somebody_go_makes_no_room():
     director = Director()
     quota, progress = emptied(director)
     thread = director.start(fail, quota, director)
-    quota.succeeded(progress, PLAIN, 0.0, 1.0, 1.0)
+    quota.succeeded(progress, 0.0, 1.0, 1.0)
     assert TokenBucketSnapshot(2.0, 0.0, "memory", 1, None) == quota.snapshot(0.0)
     director.run_until(20)
     thread.join(60)
@@ -405,7 +405,7 @@ def test_ten_thousand_operations_on_threads_strand_nobody():
         if progress.failed_at is None:
             quota.first_try(clock.now(), 0.0, None)
         else:
-            quota.succeeded(progress, bounds, clock.now())
+            quota.succeeded(progress, clock.now())
         return "ok"
 
     def work(seed: int) -> None:

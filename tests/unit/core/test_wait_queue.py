@@ -19,14 +19,14 @@ PLAIN = Bounds()
 class Scene:
     """A line whose clock a test moves; each failure has used up its tokens already.
 
-    :param firsts: first-try successes so far.
+    :param successes: so far.
     """
 
-    def __init__(self, *, age: float = 0.0, firsts: int = 0, max_waiters: int = 1000) -> None:
+    def __init__(self, *, age: float = 0.0, successes: int = 0, max_waiters: int = 1000) -> None:
         self.now = age
         self.line = WaitQueue(0.0, max_waiters=max_waiters)
-        for _ in range(firsts):
-            self.line.first_try(age, 0.0)
+        for _ in range(successes):
+            self.line.succeeded(age)
         self.woken: list[Waiter] = []
 
     def fail(self, bounds: Bounds = PLAIN, progress: Progress | None = None, **facts: Any):
@@ -45,9 +45,8 @@ class Scene:
     def look(self, waiter: Waiter) -> Grant | Wait | Refused:
         return self.line.look(waiter, self.now)
 
-    def succeed(self, *, is_first: bool = True, latency: float = 0.0, timeout: float | None = None) -> bool:
-        progress = Progress(self.now, failed_at=None if is_first else self.now)
-        return self.line.succeeded(progress, PLAIN, self.now, latency, timeout)
+    def succeed(self, *, latency: float = 0.0, timeout: float | None = None) -> bool:
+        return self.line.succeeded(self.now, latency, timeout)
 
     @property
     def gone(self) -> int:
@@ -107,7 +106,7 @@ def test_a_500_is_an_answer_of_a_service_that_answered_others_well(answered, fac
     """Each counts as an attempt, and none begins an outage."""
     scene = Scene()
     if answered is not None:
-        scene.line.first_try(answered, 0.0)
+        scene.line.succeeded(answered)
     scene.now, bounds = 10.0, Bounds(max_attempts=9)
     progress = scene.fail(bounds, **facts)
     for _ in range(2):
@@ -197,7 +196,7 @@ def test_who_gives_up_says_why_and_how_long_it_waited():
 
 def test_who_gives_up_while_the_service_is_back_is_told_so():
     """It does not say that a well service is down."""
-    scene = Scene(age=100.0, firsts=1000)
+    scene = Scene(age=100.0, successes=1000)
     for _ in range(9):
         scene.join()
     last = scene.line.waiters[-1]
@@ -224,7 +223,7 @@ def test_a_full_line_refuses():
 @pytest.mark.parametrize("age", [0.1, 1.1, 20.0])
 def test_each_success_lets_two_go_however_long_the_outage_was(age):
     """As TCP opens its window: those who went let go four, and so on."""
-    scene = Scene(age=100.0, firsts=1000)
+    scene = Scene(age=100.0, successes=1000)
     for _ in range(9):
         scene.join(Bounds(patience=100.0))
     scene.now += age
@@ -248,7 +247,7 @@ def test_each_success_lets_two_go_however_long_the_outage_was(age):
 )
 def test_a_slow_success_lets_fewer_go(latency, timeout, gone):
     """The credit is the fifth power of the rest of the time-out: from an eighth of it on less than one goes."""
-    scene = Scene(age=100.0, firsts=1000)
+    scene = Scene(age=100.0, successes=1000)
     for _ in range(9):
         scene.join()
     scene.now += 0.1
@@ -261,7 +260,7 @@ def test_a_slow_success_lets_fewer_go(latency, timeout, gone):
 
 def test_the_line_is_served_in_the_order_in_which_operations_began():
     """A released retry that fails goes back to its place."""
-    scene = Scene(age=100.0, firsts=1000)
+    scene = Scene(age=100.0, successes=1000)
     old, young = scene.join(progress=Progress(98.0)), scene.join(progress=Progress(99.0))
     oldest = scene.join(progress=Progress(97.0))
     assert [oldest, old, young] == scene.line.waiters
@@ -273,7 +272,7 @@ def test_the_line_is_served_in_the_order_in_which_operations_began():
 
 def test_who_has_not_two_latencies_left_is_passed_over():
     """A waiter with less than two latencies to its deadline would go in vain, so the next one goes."""
-    scene = Scene(age=100.0, firsts=1000)
+    scene = Scene(age=100.0, successes=1000)
     late, other = scene.join(Bounds(deadline=101.0)), scene.join(Bounds(deadline=200.0))
     scene.succeed(latency=0.6)
     assert [late] == scene.line.waiters
@@ -282,7 +281,7 @@ def test_who_has_not_two_latencies_left_is_passed_over():
 
 def test_a_released_waiter_says_what_it_waited_for():
     """A released waiter has the reason in words for a history, and its retry costs no token."""
-    scene = Scene(age=100.0, firsts=1000)
+    scene = Scene(age=100.0, successes=1000)
     waiter = scene.join()
     scene.now += 0.8
     scene.succeed()
@@ -291,10 +290,10 @@ def test_a_released_waiter_says_what_it_waited_for():
     assert (0.0, 0.0, pytest.approx(0.8)) == (go.progress.spent, go.progress.acquired, go.progress.waited)
 
 
-@pytest.mark.parametrize(("throttled", "hint", "gone"), [(0, 0.0, 2), (1, 0.0, 0), (2, 0.0, 0), (2, 1.0, 2)])
-def test_a_throttled_answer_takes_the_credit_of_a_success_back(throttled, hint, gone):
-    """The next success lets nobody go, and no more than that is taken back; one with a hint says itself when to go."""
-    scene = Scene(age=100.0, firsts=1000)
+@pytest.mark.parametrize(("throttled", "hint", "gone"), [(0, 0.0, 2), (1, 0.0, 1), (2, 0.0, 1), (2, 1.0, 2)])
+def test_the_first_success_after_a_throttled_answer_lets_one_go(throttled, hint, gone):
+    """However many were throttled, and the next one lets two go; one with a hint says itself when to go."""
+    scene = Scene(age=100.0, successes=1000)
     for _ in range(5):
         scene.join()
     for _ in range(throttled):
@@ -305,12 +304,23 @@ def test_a_throttled_answer_takes_the_credit_of_a_success_back(throttled, hint, 
     assert gone + 2 == scene.gone
 
 
+def test_each_success_lets_one_go_where_each_call_is_throttled_once():
+    """So nobody waits in vain for a service that refuses the first request of each call."""
+    scene = Scene(age=100.0, successes=1000)
+    for _ in range(5):
+        scene.join()
+    for number in range(1, 6):
+        scene.fail(throttled=True)
+        scene.succeed()
+        assert number == scene.gone
+
+
 # Hints of the server
 
 
 def test_nobody_is_let_go_before_the_server_said():
     """A waiter with a server's hint goes at that moment, not before; others go meanwhile."""
-    scene = Scene(age=100.0, firsts=1000)
+    scene = Scene(age=100.0, successes=1000)
     hinted, other = scene.join(earliest=103.0), scene.join()
     scene.succeed()
     assert [hinted] == scene.line.waiters
@@ -322,7 +332,7 @@ def test_nobody_is_let_go_before_the_server_said():
 
 def test_successes_while_all_are_held_back_let_two_go_at_most():
     """Those who wait for the moment that the server named do not all go then, however much succeeded before."""
-    scene = Scene(age=100.0, firsts=1000)
+    scene = Scene(age=100.0, successes=1000)
     hinted = [scene.join(earliest=103.0) for _ in range(5)]
     for _ in range(5):
         scene.succeed()
@@ -334,7 +344,7 @@ def test_successes_while_all_are_held_back_let_two_go_at_most():
 
 def test_nobody_asks_before_the_server_said():
     """The next one asks instead."""
-    scene = Scene(age=100.0, firsts=1000)
+    scene = Scene(age=100.0, successes=1000)
     hinted, other = scene.join(earliest=103.0), scene.join()
     scene.now = 101.0
     assert until(scene.look(hinted)) > 101.0
@@ -360,7 +370,7 @@ def test_nobody_asks_before_the_server_said():
 )
 def test_the_first_gap(usual, bounds, gap):
     """Three usual gaps, within nine tenths of patience, and at least half a second; or just before it gives up."""
-    scene = Scene(age=100.0, firsts=round(100 / usual) - 1)
+    scene = Scene(age=100.0, successes=round(100 / usual) - 1)
     waiter = scene.join(bounds)
     assert pytest.approx(100.0 + gap, abs=1e-9) == until(scene.look(waiter))
 
@@ -368,11 +378,20 @@ def test_the_first_gap(usual, bounds, gap):
 @pytest.mark.parametrize(("waiting", "gap"), [(1, 3.0), (6, 3.0), (8, 2.5), (20, 1.0), (60, 0.5)])
 def test_where_many_wait_the_next_question_comes_sooner(waiting, gap):
     """A client with few requests asks seldom; each that waits adds a question in four times its patience."""
-    scene = Scene(age=100.0, firsts=99 - waiting)
+    scene = Scene(age=100.0, successes=99 - waiting)
     waiter = scene.join()
     for _ in range(waiting - 1):
         scene.join()
     assert pytest.approx(100.0 + gap, rel=0.02) == until(scene.look(waiter))
+
+
+@pytest.mark.parametrize(("hint", "gap"), [(0.0, 1.0), (1.0, 3.0)])
+def test_a_service_that_throttles_is_asked_after_one_usual_gap(hint, gap):
+    """It is up, and a client whose threads all wait for it sends nothing else; one with a hint is not asked sooner."""
+    scene = Scene(age=100.0, successes=99)
+    waiter = scene.join()
+    scene.fail(throttled=True, hint=hint)
+    assert pytest.approx(100.0 + gap) == until(scene.look(waiter))
 
 
 ASKED = Progress(100.0, probes=1)
@@ -392,7 +411,7 @@ PAID = Progress(100.0, spent=1.0)
 )
 def test_who_nears_its_end_asks_once_more(waiting, sent_at, asks):
     """A fiftieth of its patience before, so that it does not give up at a service that is back, if nobody else asks."""
-    scene, bounds = Scene(age=100.0, firsts=0), Bounds(patience=30.0)
+    scene, bounds = Scene(age=100.0, successes=0), Bounds(patience=30.0)
     waiter, *_ = [scene.join(bounds, progress) for progress in waiting]
     scene.line.sent(sent_at)
     assert asks == until(scene.look(waiter))
@@ -400,7 +419,7 @@ def test_who_nears_its_end_asks_once_more(waiting, sent_at, asks):
 
 def test_who_is_not_the_next_is_told_when_the_next_one_asks():
     """It looks again when it is woken or gives up, and would go on by then, as far as is known."""
-    scene = Scene(age=100.0, firsts=10_000)
+    scene = Scene(age=100.0, successes=10_000)
     first, second, hinted = scene.join(), scene.join(), scene.join(earliest=102.0)
     seen = [scene.look(each) for each in (first, second, hinted)]
     assert [Wait(100.5, 100.5), Wait(105.0, 100.5), Wait(105.0, 102.0)] == seen
@@ -408,7 +427,7 @@ def test_who_is_not_the_next_is_told_when_the_next_one_asks():
 
 def test_questions_come_after_a_quarter_of_the_outages_age():
     """Half a second at first and eight at last, so that nobody is later than that; and anew after a success."""
-    scene = Scene(age=100.0, firsts=10_000)
+    scene = Scene(age=100.0, successes=10_000)
     scene.line.sent(100.0)
     bounds = Bounds(patience=100.0)
     waiter, asked = scene.join(bounds), []
@@ -438,7 +457,7 @@ def test_a_client_without_any_success_asks_seldom():
 
 def test_those_who_wait_ask_in_turn():
     """A waiter that asked in vain keeps its place, but asks again only after all others."""
-    scene, order = Scene(age=100.0, firsts=10_000), []
+    scene, order = Scene(age=100.0, successes=10_000), []
     bounds = Bounds(patience=1000.0)
     waiters = {name: scene.join(bounds, Progress(99.9 + number / 100)) for number, name in enumerate("abc")}
     for _ in range(6):
@@ -454,7 +473,7 @@ def test_those_who_wait_ask_in_turn():
 
 def test_who_leaves_wakes_the_next_to_ask():
     """A waiter that leaves wakes the next one, which then asks."""
-    scene = Scene(age=100.0, firsts=10_000)
+    scene = Scene(age=100.0, successes=10_000)
     first, second = scene.join(), scene.join()
     scene.line.leave(first, 100.0)
     assert second is scene.woken[-1]
@@ -463,7 +482,7 @@ def test_who_leaves_wakes_the_next_to_ask():
 
 def test_who_is_let_go_and_interrupted_at_once_passes_it_on():
     """A release is not lost with its waiter."""
-    scene = Scene(age=100.0, firsts=1000)
+    scene = Scene(age=100.0, successes=1000)
     first, second, third = scene.join(), scene.join(), scene.join()
     scene.succeed()
     assert [third] == scene.line.waiters
@@ -522,7 +541,7 @@ def test_five_minutes_without_attempts_make_a_scope_as_good_as_new():
 @given(st.data())
 def test_no_order_of_events_strands_anybody(data):
     """Each waiter always knows when to look again, and leaves in time; one that asks is in line."""
-    scene = Scene(age=data.draw(st.floats(0, 1000)), firsts=data.draw(st.integers(0, 1000)), max_waiters=8)
+    scene = Scene(age=data.draw(st.floats(0, 1000)), successes=data.draw(st.integers(0, 1000)), max_waiters=8)
     progresses, limits = [], {}
     for _ in range(data.draw(st.integers(1, 40))):
         scene.now += data.draw(st.sampled_from([0.0, 0.01, 0.3, 1.0, 4.0, 30.0, 400.0]))
@@ -535,10 +554,10 @@ def test_no_order_of_events_strands_anybody(data):
                     progresses.append((seen.progress, waiter.bounds))
         match data.draw(st.sampled_from(["fail", "fail", "again", "throttled", "succeed", "leave", "counted", "sent"])):
             case "succeed":
-                scene.succeed(is_first=data.draw(st.booleans()), latency=data.draw(st.floats(0, 2)), timeout=1.0)
+                scene.succeed(latency=data.draw(st.floats(0, 2)), timeout=1.0)
             case "counted" if scene.line.down_since is None and not scene.line.waiters:
                 for _ in range(data.draw(st.integers(0, 3))):
-                    scene.line.first_try(scene.now, 0.0)
+                    scene.line.succeeded(scene.now)
             case "sent":
                 scene.line.sent(scene.now)
             case "leave" if scene.line.waiters:
@@ -558,7 +577,7 @@ def test_no_order_of_events_strands_anybody(data):
         began = [waiter.progress.began for waiter in scene.line.waiters]
         assert sorted(began) == began
         assert len(began) <= 8
-        assert -2 <= scene.line._credit <= 2
+        assert -1 <= scene.line._credit <= 2
     scene.now += 2000.0
     while scene.line.waiters:
         assert not isinstance(scene.look(scene.line.waiters[0]), Wait)
