@@ -222,7 +222,7 @@ class RetryConfig:
 
     @property
     def patience_for_hints(self) -> float | None:
-        """The patience that also bounds the waits that servers ask for: one given without ``max_retry_after``, or None."""
+        """The patience that also bounds the waits that servers ask for: one given without ``max_retry_after``."""
         is_alone = self.is_given("patience") and not self.is_given("max_retry_after")
         return self.patience if is_alone else None
 
