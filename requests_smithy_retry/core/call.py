@@ -175,12 +175,11 @@ class Call:
             self.facts.rewind()
         self.number += 1
         self.started = now
-        self.is_unsent = False
         self.response = self.held = self._clock = self.brought = None
         self.sent = self.facts.to_send
         if self.observed is not None:
             self.sent = self.observed.begin(self.number, self.sent)
-        self.is_sent = True
+        self.is_sent, self.is_unsent = True, False
         return self.sent
 
     @property
@@ -393,5 +392,6 @@ class Call:
     def break_off(self, stopped: BaseException) -> None:
         """Clean up after an interruption, and tell listeners of an attempt of whose end they have not heard."""
         self.close()
+        self.give_back()
         if self.observed is not None and self.observed.is_under_way:
             self.observed.interrupted(stopped, self.started if self.is_sent else None)

@@ -461,6 +461,23 @@ def test_a_token_of_the_programs_gives_back_what_an_unsent_retry_cost(
     assert back == strategy.seen
 
 
+def stopping(*_: Any) -> None:
+    raise OSError("stopped")
+
+
+@pytest.mark.parametrize("where", ["after_attempt", "retry_scheduled", "before_attempt", "sleep"])
+def test_a_retry_that_an_exception_stops_before_it_is_sent_costs_nothing(where: str) -> None:
+    """A listener's, or that of a signal's handler in the middle of the wait."""
+    clock, strategy, listener = FakeClock(), Paying(delay=5), SimpleNamespace(gave_up=print)
+    if where == "before_attempt":
+        listener.before_attempt = lambda event: stopping() if event.number == 2 else None
+    else:
+        setattr(clock if where == "sleep" else listener, where, stopping)
+    with pytest.raises(OSError, match="stopped"):
+        send(scripted(503, 200, strategy=strategy, clock=clock, listeners=[listener]))
+    assert strategy.seen == [1]
+
+
 class Raises(Guide):
     """Refuses by raising what it is shown."""
 
