@@ -397,7 +397,7 @@ class RetryAdapter(MaxRetries):
         self.counters, self._pool_keys = Counters(), PoolKeys()
         vars(self).update((name, value) for name, value in state.items() if name != "strategy")
         strategy, config = state["strategy"], self.retry_config
-        quota = strategy.config.quota if isinstance(strategy, StandardRetryStrategy) else config.quota
+        quota = (config_of(strategy) or config).quota
         if quota is not config.quota and config.is_given("quota"):
             # One bucket, not two: the copy's config names the quota that the copy's strategy spends.
             self.retry_config = config.replace_from({"quota": config.source("quota")}, quota=quota)

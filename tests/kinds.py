@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 METHODS = "acquire_initial_retry_token", "refresh_retry_token_for_retry", "record_success"
 
 
-def subclass(strategy: Any) -> Any:
-    """Turn a strategy into one of a subclass of its own class, which has the three methods and changes nothing."""
-    usual = type(strategy)
+@cache
+def subclass_of(usual: Any) -> Any:
+    """Return a subclass that has the three methods and changes nothing; for a class, always the same one."""
 
-    class Subclass(usual):  # type: ignore[misc, valid-type]
+    class Subclass(usual):  # type: ignore[misc]
         def acquire_initial_retry_token(self, **given: Any) -> Any:
             return super().acquire_initial_retry_token(**given)
 
@@ -22,8 +24,19 @@ def subclass(strategy: Any) -> Any:
         def record_success(self, **given: Any) -> None:
             super().record_success(**given)
 
+        def __reduce__(self) -> tuple[Any, ...]:  # pickle finds no class that a function made
+            plain = usual.__new__(usual)
+            vars(plain).update(vars(self))
+            return subclass, (plain,)
+
     Subclass.__name__ = usual.__name__
-    made = Subclass.__new__(Subclass)
+    return Subclass
+
+
+def subclass(strategy: Any) -> Any:
+    """Turn a strategy into one of a subclass of its own class."""
+    kind = subclass_of(type(strategy))
+    made = kind.__new__(kind)
     vars(made).update(vars(strategy))
     return made
 
@@ -59,6 +72,9 @@ class Wrapper(Plain):
         if name.startswith("__") or name == "inner":
             raise AttributeError(name)
         return getattr(self.inner, name)
+
+    def __copy__(self) -> Wrapper:
+        return Wrapper(copy.copy(self.inner))
 
 
 KINDS: dict[str, Callable[[Any], Any]] = {"class": lambda strategy: strategy, "subclass": subclass, "wrapper": Wrapper}

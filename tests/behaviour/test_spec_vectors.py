@@ -136,8 +136,8 @@ def adapter_for(given: dict[str, Any], spec: str, script: list[Any]) -> Scripted
 
 def available(adapter: ScriptedAdapter) -> float:
     """Return the tokens left for the scope, by the strategy's snapshot."""
-    assert isinstance(adapter.strategy, StandardRetryStrategy)
-    bucket = adapter.strategy.snapshot().buckets.get(SCOPE)
+    strategy: Any = adapter.strategy
+    bucket = strategy.snapshot().buckets.get(SCOPE)
     return adapter.retry_config.quota if bucket is None else bucket.available  # type: ignore[return-value]
 
 

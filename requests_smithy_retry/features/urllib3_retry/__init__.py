@@ -244,7 +244,7 @@ class MaxRetries(HTTPAdapter):
         config = config_of(strategy) or self.retry_config
         options = {name: getattr(self.retry_config if name in ADAPTER_OPTIONS else config, name) for name in TRANSLATED}
         most = most_attempts(strategy) or config.most_attempts
-        if most is None and not isinstance(strategy, StandardRetryStrategy):
+        if most is None and config_of(strategy) is None:
             most = UNLIMITED
         options["max_attempts"] = most if self.retry_config.enabled else min(1 + self._beneath.total, UNLIMITED)  # type: ignore[operator]
         own: Any = config.backoffs[0]
