@@ -82,7 +82,7 @@ class AttemptRecord(NamedTuple):
     :param address: the IP address that the request went to: the proxy's, if there is one. If no connection was made,
         all that were tried. None if it is not known, as for a first-try success.
     :param gate_wait: the wait for a rate limit that the server had announced, after the delay, in seconds.
-    :param gate_source: the header that announced it.
+    :param gate_source: the header that announced it; of a ``Retry-After``, the status, too.
     :param received: the encoded bytes of the body that came; None where they were not counted.
     :param sent: the bytes of the uploaded file that went out in a failed attempt, the last block of it perhaps in part;
         None for other bodies.

@@ -115,6 +115,15 @@ def test_a_limit_that_opens_too_late_ends_the_call_without_a_send(name: str) -> 
     assert "the rate limit (x-ratelimit-reset) opens in 7 s" in str(caught.value)
 
 
+@pytest.mark.parametrize("status", [429, 503])
+def test_what_is_not_sent_after_refusals_names_their_status(status: int) -> None:
+    """A caller can tell a limit from an outage."""
+    adapter = scripted(*[Reply(status, {"Retry-After": "7"})] * 2, patience=0)
+    assert [status, status] == [send(adapter).status_code for _ in range(2)]
+    error = ended(adapter)
+    assert f"the rate limit (retry-after of a {status}) opens in 7 s" in str(error)
+
+
 @pytest.mark.parametrize("options", [{}, {"operation_timeout": 5}, {"patience": 0}, {"max_retry_after": 2}], ids=str)
 def test_max_wait_ends_it_whatever_other_bounds_there_are(options: dict[str, Any]) -> None:
     """Nothing is sent into a limit that is used up."""
@@ -312,7 +321,7 @@ def test_a_refusal_holds_its_own_request_alone() -> None:
     adapter = scripted(refused, refused, 200, clock=FakeClock(), max_attempts=1)
     assert [429, 429] == [send(adapter).status_code for _ in range(2)]
     assert [] == adapter.clock.sleeps
-    assert "for a rate limit (retry-after)" in retry_history(send(adapter)).attempts[0].waits + ")"
+    assert "for a rate limit (retry-after of a 429)" in retry_history(send(adapter)).attempts[0].waits
     assert [7.0] == adapter.clock.sleeps
 
 

@@ -163,7 +163,7 @@ class RateLimits(Announcements):
         call.data[ASKED] = asked = hints[0].seconds
         if said is not None and is_refused:
             call.data[TRIES_SHORTER] = outcome.attempt == 1 and asked + ROUNDING < hints[-1].seconds
-            limits.refused(who, asked, outcome.ended)
+            limits.refused(who, asked, outcome.ended, outcome.status)
 
     def _may_name_a_wait(self, response: Response) -> bool:
         names = names_in(response.headers)

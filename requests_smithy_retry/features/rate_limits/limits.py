@@ -120,6 +120,7 @@ class Limits:
         self._has_several = False
         self._refused: object = None
         self._closed_until = -inf
+        self._closed_by = ""
         self._paths: set[str] = set()  # the paths that announced a limit, two at most: then it is not one path's own
         self.renew_lock()
         renew_lock_after_fork(self)
@@ -142,7 +143,7 @@ class Limits:
         """Return when another request may be sent, and the header that says so. Called with the lock."""
         sent = [passed.sent for each in list(self._under_way) if (passed := each()) is not None]
         moments = [(window.opens(now, sent), window.source) for window in self._windows.values()]
-        return max([*moments, (self._closed_until, "retry-after"), (self._paused_until, PAUSE)])
+        return max([*moments, (self._closed_until, self._closed_by), (self._paused_until, PAUSE)])
 
     def shut_for(self, now: float) -> float:
         """Return the seconds until another request may be sent; 0: one may be sent now."""
@@ -207,11 +208,11 @@ class Limits:
         self._has_several |= bool(told and self._windows) and self._windows.keys().isdisjoint(told)
         self._windows = {} if self._has_several else told or self._windows
 
-    def refused(self, who: object, seconds: float, now: float) -> None:
+    def refused(self, who: object, seconds: float, now: float, status: int | None) -> None:
         """Hold back everybody after the second refusal in a row, of another operation, without a success in between."""
         with self.lock:
-            if self._refused not in (None, who):
-                self._closed_until = max(self._closed_until, now + seconds)
+            if self._refused not in (None, who) and now + seconds > self._closed_until:
+                self._closed_until, self._closed_by = now + seconds, f"retry-after of a {status}"
             self._refused = who
 
     def pause(self, until: float) -> None:
