@@ -176,9 +176,9 @@ def test_a_worker_of_gunicorn_stops_in_the_middle_of_a_wait(tmp_path):
     (tmp_path / "gunicorn.conf.py").write_text(block_with("def post_worker_init"))
     with FaultServer(default=Reply(503)) as server:
         application = block_with("app = Flask(").replace("https://api.example.com", server.url)
-        application = application.replace("patience=0", "patience=100").replace("timeout=1.5", "timeout=100")
-        imports = "from requests_smithy_retry import retry_options\n"
-        (tmp_path / "app.py").write_text(f"{application}{imports}{block_with('def stoppable')}")
+        application += block_with("def bounded").partition("assert ")[0]
+        application = re.sub(r"(?<=patience=)0|(?<=timeout=)1\.5|1\.8", "100", application)
+        (tmp_path / "app.py").write_text(application)
         command = "-m gunicorn --preload --threads 4 --bind 127.0.0.1:0 --graceful-timeout 60 app:app"
         gunicorn = subprocess.Popen(
             [sys.executable, *command.split()], cwd=tmp_path, env=environ(), stderr=subprocess.PIPE, text=True
