@@ -146,6 +146,14 @@ def test_two_clocks_are_told_of() -> None:
     assert said.startswith("the StandardRetryStrategy in Plain goes by another clock than the adapter")
 
 
+def test_a_scripted_adapter_goes_by_the_clock_that_a_wrapper_hands_on() -> None:
+    """Nobody has to give it twice."""
+    strategy: Any = Plain(StandardRetryStrategy(clock=FakeClock()))
+    strategy.clock = strategy.inner.clock
+    adapter = scripted(200, 200, strategy=strategy)
+    assert ([], strategy.clock) == (told(adapter), adapter.clock)
+
+
 def test_two_clocks_are_refused_where_they_are_seen_at_once() -> None:
     """An adapter has the clock of its built-in strategy, and takes no other one, nor a strategy with another one."""
     clock = FakeClock()
