@@ -96,6 +96,15 @@ def bytes_before_a_break_are_counted(program: Program, difference: Difference) -
     return breaks and (is_told or (line.startswith("see(r.raw.length_remaining,") and plain[1:] == ours[1:]))
 
 
+def bytes_before_a_reset_are_read(program: Program, difference: Difference) -> bool:
+    """Who reads a part gets what came before a reset, so it may have enough, or fail to decode it; plain loses it."""
+    if difference.line is None or "Connection reset" not in text_of(difference, "plain"):
+        return False
+    is_part = re.search(r"next\(|tarfile|zipfile|readline|read\(\d", program.lines[difference.line]) is not None
+    resets = any(answer.then == "reset" and answer.cut for answers in program.script.values() for answer in answers)
+    return resets and is_part and (not text_of(difference) or "failed to decode" in text_of(difference))
+
+
 def bytes_before_a_break_are_decoded(program: Program, difference: Difference) -> bool:
     """Lines that are read undecoded and then decoded fail by what came, before the rest is waited for."""
     is_mixed = difference.line is not None and re.search(
@@ -191,6 +200,7 @@ RULES = (
     Rule("a body that is cut is an error", "14.4", body_is_cut, ("places", "connections")),
     Rule("bytes before a break are counted", "14.6", bytes_before_a_break_are_counted),
     Rule("bytes before a break are decoded", "14.6", bytes_before_a_break_are_decoded),
+    Rule("bytes before a reset are read", "14.6", bytes_before_a_reset_are_read, ("places", "connections")),
     Rule("interim answers of a proxy are passed over", "14.4", interim_answers_of_a_proxy),
     Rule("a stream's error says where it broke off", "14.6", says_why_not_continued),
 )
