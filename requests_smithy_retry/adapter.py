@@ -233,7 +233,7 @@ class RetryAdapter(MaxRetries):
         finally:
             this_thread.sender = outer
         if call.rest is not None:
-            call.rest.receive(response)
+            call.rest.receive(response, call.as_sent)
         return response
 
     def _send_once(self, request: PreparedRequest, stream: bool, timeout: Any, how: dict[str, Any]) -> Response:

@@ -25,7 +25,7 @@ from .attempt import AttemptFailed
 from .held import Held, named, received_by, release_connection
 from .plan import Plan
 from .policy import Policy, leaves_time
-from .port import Rest
+from .port import Rest, Sent
 from .replay import RequestFacts
 from .scope import Scope
 from .strategy import RetryStrategy, StandardRetryToken
@@ -139,9 +139,18 @@ class Call:
         """The record of its attempts."""
         if self._history is None:
             shown = self.scope_name if self.scope is None else self.scope.shown
-            told = self.rest is not None
-            self._history = Recorder(self.request, shown, self.adapter.clock, self.observed, is_told=told)
+            self._history = Recorder(self.request, shown, self.adapter.clock, self.observed, self.rest)
         return self._history
+
+    @property
+    def number_shown(self) -> int:
+        """The number of the attempt in the history, which counts on where a body goes on."""
+        return self.number if self._history is None else self.number + self._history.earlier
+
+    @property
+    def as_sent(self) -> Sent:
+        """The attempt under way, for a body that it brings."""
+        return Sent(self.number_shown, self.started, this_thread.peer)
 
     @property
     def deadline(self) -> float | None:
@@ -178,7 +187,7 @@ class Call:
         self.response = self.held = self._clock = self.brought = None
         self.sent = self.facts.to_send
         if self.observed is not None:
-            self.sent = self.observed.begin(self.number, self.sent)
+            self.sent = self.observed.begin(self.number_shown, self.sent)
         self.is_sent, self.is_unsent = True, False
         return self.sent
 
@@ -252,7 +261,7 @@ class Call:
             return StopReason.REQUEST_FAULT, StopReason.REQUEST_FAULT.value
         if isinstance(error, requests.exceptions.UnrewindableBodyError):
             return StopReason.BODY_NOT_REPLAYABLE, str(error)
-        return given_up(error)
+        return given_up(error) if self.rest is None else self.rest.refusal
 
     # The decision.
 

@@ -343,9 +343,9 @@ def end_history(
     error = None if call.held is None else call.held.error
     if call.rest is not None:
         reason, why = call.rest.ending(reason, why)
-    history = call.history.history(reason, why, call.most_attempts, call.scope.health, error, seconds)
+    pieces = () if call.response is None else vars(call.response).get(PIECES, ())
+    history = call.history.history(reason, why, call.most_attempts, call.scope.health, error, seconds, pieces)
     if call.rest is None:
-        pieces = () if call.response is None else vars(call.response).get(PIECES, ())
         call.adapter.counters.ended(call.scope_name, with_pieces(history, pieces))
     else:
         call.rest.count(call.adapter.counters, call.scope_name, history)
@@ -366,8 +366,10 @@ def go_on(call: Call, request: PreparedRequest, rest: Rest, error: Exception, br
         again = Call(call.adapter, request, True, call.timeout, call.how, call.options, rest)
         if not call.stream:
             again.limits = call.limits  # one in its reader's hands has time of its own
+        if call.observed is not None and not call.observed.is_under_way:
+            again.observed = call.observed
         again.scope_name, again.data, again.brought = call.scope_name, call.data, brought
-        again.number, again.started = 1, call.started
+        again.number, again.started, this_thread.peer = 1, rest.brought_by.started, rest.brought_by.peer
         return run(again, again.look_at(error))
     finally:
         del error  # its traceback refers to this frame, where it is raised again

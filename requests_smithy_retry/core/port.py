@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from requests import Response
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..errors import StopReason
     from ..observing.history import RetryHistory
     from ..observing.summary import Counters
+    from ..wire.state import Peer
     from .call import Call
     from .server_hints import Hint
 
@@ -53,11 +54,33 @@ class Feature:
         """Learn the verdict on an attempt that failed, or that a classifier looked at."""
 
 
+class Sent(NamedTuple):
+    """The attempt that brings a body, as far as what becomes of the body needs it.
+
+    :param number: in the history, from 1.
+    :param started: the moment on the clock.
+    :param peer: the far end of its connection.
+    """
+
+    number: int
+    started: float
+    peer: Peer | None
+
+
 class Rest(Protocol):
     """The rest of a body that broke off, for which a call of its own asks."""
 
-    def receive(self, response: Response) -> object:
-        """Receive an answer whose body is unread."""
+    brought_by: Sent
+    """The attempt that brought the body to where it broke off."""
+    is_streamed: bool
+    """The caller reads the body. False: an attempt does, and its operation tells how that ends."""
+
+    @property
+    def refusal(self) -> tuple[StopReason, str] | None:
+        """The reason for which no rest can be asked for, and its phrase; None: it can."""
+
+    def receive(self, response: Response, sent: Sent) -> object:
+        """Receive an answer whose body is unread, and the attempt that brought it."""
 
     def ending(self, reason: StopReason, why: str) -> tuple[StopReason, str]:
         """Return the stop reason of the call and its phrase, given those of its last answer."""

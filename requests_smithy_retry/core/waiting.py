@@ -96,7 +96,7 @@ class CallClock:
 
     def _tell(self, seconds: float) -> None:
         self._is_untold = False
-        self._call.history.wait_begins(self._call.number, self.what, seconds)
+        self._call.history.wait_begins(self._call.number_shown, self.what, seconds)
 
     def check(self, seconds: float, what: str) -> float:
         """End the call instead of a wait that is too long or cancelled.

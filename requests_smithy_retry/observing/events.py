@@ -302,10 +302,10 @@ class ObservedOperation:
         """Emit the events of a recorded attempt."""
         listeners, self.is_under_way = self.adapter.listeners, False
         response = response if error is None else None
-        listeners.after_attempt(AfterAttempt(self, self.number, response, error, record.duration or 0.0, record))
+        listeners.after_attempt(AfterAttempt(self, record.number, response, error, record.duration or 0.0, record))
         action = None if classification is None else classification.action
         if isinstance(action, RetryIndicated) and action.reason.kind is ErrorKind.THROTTLING:
-            listeners.throttled(Throttled(self, self.number, record))
+            listeners.throttled(Throttled(self, record.number, record))
 
     def waits(self, number: int, what: str, seconds: float | None) -> None:
         """Emit ``wait_began``."""
@@ -314,7 +314,7 @@ class ObservedOperation:
     def retry_follows(self, record: AttemptRecord, again: ScheduledRetry) -> None:
         """Emit ``retry_scheduled``."""
         waits = again.delay, again.source, record, again.line_wait, again.line_why
-        self.adapter.listeners.retry_scheduled(RetryScheduled(self, self.number, *waits))
+        self.adapter.listeners.retry_scheduled(RetryScheduled(self, record.number, *waits))
 
     def ended(self, history: RetryHistory) -> None:
         """Emit ``gave_up`` or ``succeeded``, if either applies."""

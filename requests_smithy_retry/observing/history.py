@@ -277,12 +277,9 @@ def joined(before: RetryHistory, piece: RetryHistory) -> RetryHistory:
 
     :param piece: that of the continuation, which begins with the attempt that broke off.
     """
-    last = before.attempts[-1]
-    shift = last.number - 1
-    rows = [row._replace(number=row.number + shift) for row in piece.attempts]
-    of_its_start = ("started", "delay", "delay_source", "permit_wait", "line_wait", "line_why")
-    rows[0] = rows[0]._replace(**{name: getattr(last, name) for name in of_its_start})
-    attempts = [*before.attempts[:-1], *rows]
+    last, first, *others = before.attempts[-1], *piece.attempts
+    waits: dict[str, Any] = {name: getattr(last, name) for name in Before._fields}
+    attempts = [*before.attempts[:-1], first._replace(**waits), *others]
     while len(attempts) > MAX_KEPT:
         del attempts[MAX_KEPT // 2]
     return piece._replace(attempts=tuple(attempts))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from logging import DEBUG, INFO
 from typing import TYPE_CHECKING, cast
 
@@ -15,11 +16,12 @@ from ..classifiers.resend import may_be_applied
 from ..clock import Clock
 from ..errors import StopReason, without_text_of
 from .events import ObservedOperation
-from .history import MAX_KEPT, AttemptRecord, Before, RetryHistory, ScheduledRetry
+from .history import MAX_KEPT, AttemptRecord, Before, RetryHistory, ScheduledRetry, with_pieces
 from .log import log_attempt, log_end, log_retry, log_wait, log_waiting, logger
 
 if TYPE_CHECKING:
     from ..core.health import Health
+    from ..core.port import Rest
     from ..core.quota import Payment
 
 GONE = frozenset({404, 410})
@@ -31,8 +33,8 @@ class Recorder:
 
     :param scope: the scope whose quota the operation spends, without secrets.
     :param observed: emits the events to the listeners, or None.
-    :param is_told: listeners have seen the end of the first attempt, before its body broke off while the caller read
-        it.
+    :param rest: of the body with which the operation goes on. Its first attempt is the one that brought the body, of
+        whose head listeners have heard.
     """
 
     def __init__(
@@ -41,8 +43,7 @@ class Recorder:
         scope: str,
         clock: Clock,
         observed: ObservedOperation | None = None,
-        *,
-        is_told: bool = False,
+        rest: Rest | None = None,
     ) -> None:
         self.request = request
         self.scope = scope
@@ -50,9 +51,10 @@ class Recorder:
         self.observed: ObservedOperation | None = observed
         self.attempts: list[AttemptRecord] = []
         self.rows: list[RequestHistory] = []
-        self._is_told = is_told
-        self._continued = 0
-        """The attempts that continued a body within others."""
+        self._is_told = rest is not None
+        self._tells_its_end = rest is None or rest.is_streamed
+        self.earlier: int = 0 if rest is None else rest.brought_by.number - 1
+        """The attempts before the first one, and those that continued a body within others."""
         self._waiting: tuple[AttemptRecord, float] | None = None
         """The last attempt, if it is noted already, and the moment at which its operation began to wait."""
         self._in_vain: float = 0.0
@@ -115,10 +117,11 @@ class Recorder:
 
     def add(self, pieces: tuple[RetryHistory, ...]) -> None:
         """Record the attempts that tried, in vain, to continue the body of the last one."""
-        for piece in pieces:
-            last = self.attempts[-1].number
-            self.attempts += [row._replace(number=row.number + last - 1) for row in piece.attempts[1:]]
-            self._continued += self.attempts[-1].number - last
+        if pieces:
+            rows = with_pieces(pieces[0], pieces[1:]).attempts
+            self.attempts[-1] = self.attempts[-1]._replace(duration=rows[0].duration, received=rows[0].received)
+            self.attempts += rows[1:]
+            self.earlier += rows[-1].number - rows[0].number
             self._keep_few()
 
     def _keep_few(self) -> None:
@@ -132,7 +135,7 @@ class Recorder:
         error = cast("Exception | None", outcome.error)  # an attempt that is interrupted is not recorded
         status = outcome.status if error is None else None
         record = AttemptRecord(
-            number=outcome.attempt + self._continued,
+            number=outcome.attempt + self.earlier,
             started=outcome.wall - duration,
             duration=duration,
             status=status,
@@ -163,6 +166,7 @@ class Recorder:
         health: Health,
         error: Exception | None,
         retry_after: float | None = None,
+        pieces: Iterable[RetryHistory] = (),
     ) -> RetryHistory:
         """Return the history of the ended operation; log it and emit its last event.
 
@@ -171,6 +175,7 @@ class Recorder:
         :param health: of the service, which counts the operations that give up.
         :param error: of the last attempt; its text is left out.
         :param retry_after: seconds after which a new call is worthwhile, if that is known.
+        :param pieces: the continuations of the body of a success, of which listeners hear, too.
         """
         attempts, waited = tuple(self.attempts), self._in_vain
         is_gone = self.request.method == "DELETE" and bool(attempts) and attempts[-1].status in GONE
@@ -179,11 +184,13 @@ class Recorder:
         is_ours = error is None or reason is StopReason.BODY_NOT_REPLAYABLE
         why = why if is_ours else without_text_of(error, why)
         history = RetryHistory(self.scope, attempts, reason, why, most, deleted_by, waited, retry_after)
+        if not self._tells_its_end:
+            return history
         number = 0
         if history.gave_up and reason is not StopReason.WAIT_TOO_LONG:  # which is not logged as a warning
             number = health.gave_up(self.clock.now())
         if history.gave_up or deleted_by is not None:
             log_end(self.request, history, number)
         if self.observed is not None:
-            self.observed.ended(history)
+            self.observed.ended(with_pieces(history, pieces))
         return history

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import logging
 import random
 import re
 import shutil
@@ -703,15 +704,83 @@ def test_a_redirect_whose_cut_body_is_watched_is_followed(body: bytes, framing: 
             assert b"done" == made.get(server.url, timeout=60, stream=stream).content
 
 
-def test_the_duration_of_an_attempt_ends_where_its_body_breaks_off() -> None:
-    """The reading of the body is part of it, where the rest is asked for."""
-    clock, cut = FakeClock(), CutBody(Reply(200, {"ETag": TAG}, BODY), at=1000)
+@pytest.mark.parametrize(("headers", "durations"), [({"ETag": TAG}, [2.5, 0.0]), ({}, [2.5])], ids=["asked", "lost"])
+def test_the_duration_of_an_attempt_ends_where_its_body_breaks_off(headers: Any, durations: list[float]) -> None:
+    """The reading of the body is part of it, whether or not the rest can be asked for."""
+    clock, cut = FakeClock(), CutBody(Reply(200, headers, BODY), at=1000)
     with FaultServer([cut, Reply(404)]) as server, session(clock=clock) as made:
         response = made.get(server.url, timeout=60, stream=True)
         clock.advance(2.5)
         history = retry_history(error_of(lambda: response.content))
     assert history is not None
-    assert [2.5, 0.0] == [attempt.duration for attempt in history.attempts]
+    assert durations == [attempt.duration for attempt in history.attempts]
+    assert [1000, None][: len(durations)] == [attempt.received for attempt in history.attempts]
+
+
+def test_each_piece_has_a_beginning_and_a_duration_of_its_own() -> None:
+    """The second piece begins where it is asked for, and lasts until it breaks off."""
+    clock = FakeClock()
+    with FaultServer(Shelf(100_000, 50_000)) as server, session(clock=clock, backoff=0) as made:
+        response = made.get(server.url, timeout=60, stream=True)
+        for part in response.iter_content(50_000):
+            clock.advance(len(part) / 50_000)
+    first, second, last = retry_history(response).attempts
+    assert (2.0, 1.0) == (first.duration, second.duration)
+    assert (first.started + 2, second.started + 1) == (second.started, last.started)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_the_log_the_events_and_the_history_number_the_pieces_alike(
+    stream: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each attempt has one number, however often the body broke off, and whoever reads it."""
+    sent: list[int] = []
+    listener = SimpleNamespace(before_attempt=lambda event: sent.append(event.number))
+    shelf = Shelf(*[100_000] * 3)
+    file = lambda request: Reply(503) if sent == [1, 2, 3] else shelf(request)  # noqa: E731
+    caplog.set_level(logging.INFO, "requests_smithy_retry")
+    with FaultServer(file) as server, session(listeners=[listener]) as made:
+        response = made.get(server.url, stream=stream, timeout=60)
+        assert BODY == response.content
+    retries = [vars(record)["retry_attempt"] for record in caplog.records if "retry_delay" in vars(record)]
+    history = retry_history(response)
+    assert [1, 2, 3, 4, 5] == sent == [attempt.number for attempt in history.attempts]
+    assert [1, 2, 3, 4] == retries
+
+
+def test_a_piece_has_the_address_that_brought_it() -> None:
+    """Other requests of the thread meanwhile change nothing."""
+    with FaultServer(Shelf(100_000)) as server, FaultServer(host="127.0.0.2") as other, session() as made:
+        response = made.get(server.url, stream=True, timeout=60)
+        made.get(other.url, timeout=60)
+        assert BODY == response.content
+    assert ["127.0.0.1", "127.0.0.1"] == [attempt.address for attempt in retry_history(response).attempts]
+
+
+def test_the_wait_for_a_rate_limit_stays_in_the_history_of_a_body_that_goes_on() -> None:
+    """The wait came before the attempt whose body broke off."""
+    limit = {"X-RateLimit-Limit": "1", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "4"}
+    shelf, turns = Shelf(100_000), [Reply(200, limit)]
+    file = lambda request: turns.pop() if turns else shelf(request)  # noqa: E731
+    with FaultServer(file) as server, session(clock=FakeClock()) as made:
+        made.get(server.url, timeout=60)
+        response = made.get(server.url, stream=True, timeout=60)
+        assert BODY == response.content
+    assert 4.0 == pytest.approx(retry_history(response).attempts[0].gate_wait, abs=0.5)
+
+
+def test_a_body_that_an_attempt_reads_is_given_up_once(caplog: pytest.LogCaptureFixture) -> None:
+    """One record, one event, and each piece with what it brought; the limit counts from the last one that did."""
+    shelf, told = Shelf(100_000, 50_000), Told()
+    file = lambda request: shelf(request) if shelf.cuts else Reply(503)  # noqa: E731
+    with FaultServer(file) as server, session(max_attempts=2, listeners=[told]) as made:
+        history = retry_history(error_of(lambda: made.get(server.url, timeout=60)))
+        assert "gave up after attempt 3: no attempts are left; last answer: 503" == history.sentence
+        assert [("ChunkedEncodingError", 100_000), ("ChunkedEncodingError", 50_000), ("503", None)] == [
+            (attempt.ending, attempt.received) for attempt in history.attempts
+        ]
+        assert [StopReason.MAX_ATTEMPTS] == told.ends
+    assert 1 == len([record for record in caplog.records if "gave up" in record.getMessage()])
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -783,7 +852,7 @@ def test_a_body_that_went_on_is_one_operation_that_was_saved(stream: bool) -> No
         assert BODY == made.get(server.url, stream=stream, timeout=60).content
         summary = retry_summary(made)
     assert (1, 1, 0) == (summary.operations, summary.saved, summary.lost)
-    assert all(isinstance(end, int) for end in told.ends)
+    assert ([2, 3, 4] if stream else [4]) == told.ends
 
 
 def test_who_switched_it_off_is_told_as_well() -> None:

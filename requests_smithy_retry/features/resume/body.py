@@ -14,6 +14,7 @@ from typing import Any
 
 import urllib3.exceptions as uex
 
+from ...core.port import Sent
 from ...interruptions import is_interruption
 from ...wire.response import Reader, reader_of
 
@@ -121,11 +122,14 @@ class WatchedBody:
     :param raw: the urllib3 response. The reference to it is weak: a cycle would keep sockets open until the next
         garbage collection.
     :param reader: its reader, which calls this object.
+    :param sent: the attempt that brings it.
     :param heard: called after each part that came.
     """
 
-    def __init__(self, raw: Any, reader: Reader, heard: Heard | None) -> None:
+    def __init__(self, raw: Any, reader: Reader, sent: Sent, heard: Heard | None) -> None:
         self._raw = weakref.ref(raw)
+        self.brought_by: Sent = sent
+        """The attempt that the current connection belongs to."""
         original = raw._original_response
         self._chunks = Chunks() if original.chunked else None
         self._rest: Any = None
@@ -197,7 +201,7 @@ class WatchedBody:
         finally:
             del failure  # its traceback refers to this frame
 
-    def take_over(self, other: Any, until: int | None, total: int | None) -> None:
+    def take_over(self, other: Any, until: int | None, total: int | None, sent: Sent) -> None:
         """Go on with the body of another urllib3 response, whose first byte is the next one here, up to a position."""
         raw: Any = self._raw()
         assert raw is not None  # the response is being read
@@ -205,7 +209,7 @@ class WatchedBody:
             setattr(raw, name, getattr(other, name, None))
         self._rest = other._fp
         other._connection = other._fp = None  # the rest reports what was read over it
-        self.until, self.total = until, total
+        self.until, self.total, self.brought_by = until, total, sent
         self.began_at = self.received
         self.pieces += 1
 
@@ -346,7 +350,7 @@ def skip(raw: Any, left: int) -> None:
         left -= len(data)
 
 
-def watch(raw: Any, heard: Heard | None = None) -> WatchedBody | None:
+def watch(raw: Any, sent: Sent, heard: Heard | None = None) -> WatchedBody | None:
     """Watch an unread body; return None if there is none, or if it is not read from a socket."""
     reader, original = reader_of(raw), getattr(raw, "_original_response", None)
     if reader is None or original is None or raw._fp is not original or original.length == 0:
@@ -354,5 +358,5 @@ def watch(raw: Any, heard: Heard | None = None) -> WatchedBody | None:
     if bool(raw.chunked) != bool(original.chunked):
         return None  # of chunks behind another transfer coding (``gzip, chunked``) urllib3 alone knows
     reader.tail = None  # its own framing sees the end
-    reader.watch = original.watch = body = WatchedBody(raw, reader, heard)
+    reader.watch = original.watch = body = WatchedBody(raw, reader, sent, heard)
     return body

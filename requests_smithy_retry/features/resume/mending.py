@@ -13,10 +13,11 @@ from requests import PreparedRequest, Response
 
 from ...core.call import Call
 from ...core.loop import go_on
+from ...core.port import Sent
 from ...core.waiting import WaitEnded
 from ...errors import StopReason
 from ...observing.history import PART, RetryHistory, add_piece, attach, joined, retry_history
-from ...observing.log import log_end, log_part
+from ...observing.log import log_part
 from ...observing.summary import Counters, counted
 from .body import WatchedBody, skip, watch
 from .rules import ContentRange, Piece, Resumable, resumable, unasked_part
@@ -31,7 +32,8 @@ def watch_body(call: Call, response: Response) -> None:
     part = unasked_part(request, response)
     plan = _plan(call, request, response, part)
     is_told = call.stream and response.status_code < 300
-    body = watch(response.raw, heard) if is_told or heard is not None or isinstance(plan, Resumable) else None
+    is_watched = is_told or heard is not None or isinstance(plan, Resumable)
+    body = watch(response.raw, call.as_sent, heard) if is_watched else None
     if part is not None and not _extends(body, plan, part):
         plan = "nobody asked for a part"
         note_part(request, response, part)
@@ -67,19 +69,33 @@ def note_part(request: PreparedRequest, response: Response, part: ContentRange) 
 class Rest:
     """The rest of a body, as one continuation asks for it.
 
-    :param response: whose body it is.
+    :param plan: how the body may be continued; or why not, as a phrase.
+    :param response: whose body it is; None: it is gone.
     """
 
-    def __init__(self, body: WatchedBody, plan: Resumable, response: Response | None, *, is_streamed: bool) -> None:
+    def __init__(
+        self, body: WatchedBody, plan: Resumable | str, response: Response | None, *, is_streamed: bool
+    ) -> None:
         self.body = body
+        self.brought_by: Sent = body.brought_by
         self.plan = plan
         self.response = response
         self.is_streamed = is_streamed
         self.is_taken: bool = False
-        self.why: str = ""
+        self.why: str = plan if isinstance(plan, str) else ""
 
-    def receive(self, response: Response) -> None:
+    @property
+    def refusal(self) -> tuple[StopReason, str] | None:
+        """The reason for which no rest can be asked for, and its phrase; None: it can."""
+        return (StopReason.BODY_NOT_CONTINUED, not_continued(self.plan)) if isinstance(self.plan, str) else None
+
+    def request_from(self, request: PreparedRequest) -> PreparedRequest:
+        """Return the request for the rest; where none can be asked for, the one that brought the body."""
+        return request if isinstance(self.plan, str) else self.plan.request_from(request, self.body.received)
+
+    def receive(self, response: Response, sent: Sent) -> None:
         """Go on with an answer, if it fits."""
+        assert not isinstance(self.plan, str)
         found = self.plan.fit(response, self.body.received)
         self.why = "" if isinstance(found, Piece) else found
         if not isinstance(found, Piece):
@@ -90,7 +106,7 @@ class Rest:
             response.close()
             return
         skip(response.raw, found.skipped)
-        self.body.take_over(response.raw, found.until, found.total)
+        self.body.take_over(response.raw, found.until, found.total, sent)
         try:
             self.body.prove()
         except BaseException:
@@ -125,11 +141,11 @@ def mend(
     ending: Any = None
     rest: Rest | None = None
     try:
-        if isinstance(plan, str):
-            raise with_history(broken_off(body, error, plan), lost(call, response(), body, failure, plan))
         rest = Rest(body, plan, response(), is_streamed=call.stream)
+        if rest.refusal is not None and retry_history(rest.response) is None:
+            raise broken_off(body, error, rest.why)  # the attempt under way tells of it, or nobody can ask any more
         try:
-            ended = go_on(call, plan.request_from(request, body.received), rest, failure, body.brought)
+            ended = go_on(call, rest.request_from(request), rest, failure, body.brought)
         except requests.exceptions.RequestException as raised:
             ended = raised
         history = add_piece(response(), retry_history(ended))
@@ -144,25 +160,6 @@ def mend(
         raise ending
     finally:
         del error, ended, ending, failure, rest  # their tracebacks refer to this frame
-
-
-def lost(call: Call, response: Response | None, body: WatchedBody, failure: Exception, why: str) -> RetryHistory | None:
-    """Record that a body was lost after its response was handed over; None: the response was not, or is gone."""
-    before = retry_history(response)
-    if before is None:
-        return None
-    last = before.attempts[-1]._replace(status=None, error=type(failure).__name__, received=body.brought)
-    attempts = (*before.attempts[:-1], last)
-    history = before._replace(
-        attempts=attempts, stop_reason=StopReason.BODY_NOT_CONTINUED, why=not_continued(why), retry_after=None
-    )
-    attach(response, history)
-    call.adapter.counters.ended(call.scope_name, history, counted(before))
-    assert call.scope is not None
-    log_end(call.request, history, call.scope.health.gave_up(call.adapter.clock.now()))
-    if call.observed is not None:
-        call.observed.ended(history)
-    return history
 
 
 def not_continued(why: str) -> str:

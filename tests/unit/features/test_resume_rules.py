@@ -14,6 +14,7 @@ import urllib3.exceptions
 from hypothesis import given
 from hypothesis import strategies as st
 
+from requests_smithy_retry.core.port import Sent
 from requests_smithy_retry.features.resume.body import Chunks, watch
 from requests_smithy_retry.features.resume.mending import as_failure, broken_off
 from requests_smithy_retry.features.resume.rules import Piece, Resumable, resumable
@@ -117,7 +118,7 @@ def test_stand_ins_are_not_watched():
     """A raw response that is not urllib3's is read as ever."""
     response = requests.Response()
     response.raw = io.BytesIO(b"abc")
-    assert watch(response.raw) is None
+    assert watch(response.raw, Sent(1, 0.0, None)) is None
 
 
 def taken(*parts: bytes) -> tuple[Chunks, list[int]]:
