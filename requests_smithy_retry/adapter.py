@@ -12,6 +12,7 @@ from requests.adapters import BaseAdapter, HTTPAdapter
 from urllib3.util.retry import Retry
 
 from .checks import Unshown
+from .classifiers.transport_faults import cause_in_words
 from .clock import SYSTEM_CLOCK, Clock
 from .config.beside import config_of, warn_of_assigned
 from .config.options import LIBRARY, NOT_OURS, UNSET, signature_with, warn_of_void
@@ -246,7 +247,8 @@ class RetryAdapter(MaxRetries):
             response = super(self._above, self).send(request, stream=stream, timeout=timeout, **how)
         except Exception as error:
             took = self.clock.now() - started
-            record = AttemptRecord(1, self.clock.wall() - took, took, error=type(error).__name__)
+            name, cause = type(error).__name__, cause_in_words(error)
+            record = AttemptRecord(1, self.clock.wall() - took, took, error=name, cause=cause)
             setattr(error, ATTRIBUTE, sent_once(record))
             raise
         finally:

@@ -22,6 +22,15 @@ MOST_CAUSES = 8
 """The most exceptions of a chain that are followed."""
 
 
+def seconds_text(seconds: float) -> str:
+    """Return seconds with their unit, to three digits; whole ones from 1,000 on.
+
+    >>> seconds_text(0.12345), seconds_text(1800)
+    ('0.123 s', '1800 s')
+    """
+    return f"{seconds:.3g} s" if seconds < 999.5 else f"{seconds:.0f} s"
+
+
 def safe_error(error: BaseException | None) -> str:
     """Return the types of an exception and its causes; their text may quote the URL, a header or a body.
 

@@ -74,6 +74,29 @@ PASSING_TLS_REASONS = frozenset(
 """Damage on the way, and the internal error of RFC 8446 6.2."""
 
 
+CAUSES: tuple[tuple[type[BaseException], str], ...] = (
+    (socket.gaierror, "name not found"),
+    (http.client.RemoteDisconnected, "closed without an answer"),
+    (ConnectionRefusedError, "connection refused"),
+    (ConnectionResetError, "connection reset"),
+    (http.client.IncompleteRead, "the body broke off"),
+    (uex.ReadTimeoutError, "read timed out"),
+)
+"""What happened to a connection, by the exceptions that are found among the causes."""
+
+
+def cause_in_words(error: BaseException | None) -> str | None:
+    """Return what happened to the connection of an attempt, without anything of the request.
+
+    :returns: None where nobody knows, or where the type of the error says it, as with ``ReadTimeout``.
+    """
+    if error is None or isinstance(error, rex.Timeout):
+        return None
+    found = tuple(causes(error))
+    words = [text for kind, text in CAUSES for cause in found if isinstance(cause, kind)]
+    return words[0] if words else None
+
+
 def forget_frames(error: BaseException) -> None:
     """Drop the tracebacks of an error kept for the record: their frames hold response, pool and sockets in a cycle."""
     for cause in causes(error):

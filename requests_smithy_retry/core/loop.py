@@ -14,7 +14,7 @@ from requests import PreparedRequest, Response
 from ..classifiers.fold import Classification, classification_of, reason_wanted
 from ..classifiers.outcome import Outcome
 from ..config.retry_options import current_options
-from ..errors import RetryError, StopReason
+from ..errors import RetryError, StopReason, seconds_text
 from ..observing.history import PIECES, AttemptRecord, Before, RetryHistory, ScheduledRetry, attach, with_pieces
 from ..observing.log import log_attempt, log_back, logger
 from ..wire.broken import sets_cookies, with_broken_body
@@ -93,7 +93,9 @@ def begin(call: Call) -> RetryError | None:
         token = call.strategy.acquire_initial_retry_token(token_scope=call.scope_name)
         delay = delay_of(token, call.strategy)
         if delay and not leaves_time(call.clock.now() + delay, call.deadline):
-            raise RetryError(f"the first wait of {delay:.3g} s would not end in time", stop_reason=StopReason.DEADLINE)
+            raise RetryError(
+                f"the first wait of {seconds_text(delay)} would not end in time", stop_reason=StopReason.DEADLINE
+            )
         call.token = token
         if delay:
             call.before = Before(delay)

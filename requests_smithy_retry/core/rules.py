@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from ..classifiers.actions import ErrorKind, RetryReason
 from ..classifiers.outcome import Outcome
-from ..errors import RetryError, StopReason
+from ..errors import RetryError, StopReason, seconds_text
 from ..urls import display_scope
 from .quota import Refused
 from .server_hints import HINTS, Hint, until_text
@@ -100,7 +100,7 @@ def too_long(hint: Hint, why: str, wall: float) -> RetryError:
 
 def too_late(seconds: float, source: str) -> RetryError:
     """Return the refusal of a wait that would not end before the deadline."""
-    why = f"the next wait of {seconds:.3g} s ({source}) would not end in time"
+    why = f"the next wait of {seconds_text(seconds)} ({source}) would not end in time"
     return RetryError(why, stop_reason=StopReason.DEADLINE, unmade=Hint(seconds, source))
 
 
@@ -111,7 +111,7 @@ def refusal(refused: Refused, bounds: Bounds, scope: str | None, seconds: float)
     :param seconds: of waiting for the service in all.
     """
     service = "the service" if scope is None else display_scope(scope)
-    waited = f"waited {seconds:.3g} s: " if seconds else ""
+    waited = f"waited {seconds_text(seconds)}: " if seconds else ""
     reason, why = refused.reason, refused.reason.value
     if refused.why:
         why = refused.why.format(service=service)

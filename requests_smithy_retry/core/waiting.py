@@ -9,7 +9,7 @@ import requests.exceptions
 from requests import PreparedRequest, Request, Response
 
 from ..clock import Clock, Place, Wait, take_back, wait_in, wait_on
-from ..errors import StopReason
+from ..errors import StopReason, seconds_text
 from .policy import leaves_time
 from .rules import too_late
 
@@ -111,7 +111,9 @@ class CallClock:
         if event is not None and event.is_set():
             raise RetryCancelled(f"cancelled before or during the wait for {what}")
         if most is not None and self.waited + seconds > most:
-            raise RetryLater(f"the wait for {what} takes {seconds:.3g} s more, and max_wait is {most:g} s", seconds)
+            raise RetryLater(
+                f"the wait for {what} takes {seconds_text(seconds)} more, and max_wait is {most:g} s", seconds
+            )
         return seconds if event is None else min(seconds, LOOK_EVERY)
 
     def sleep(self, seconds: float) -> None:

@@ -15,7 +15,7 @@ from ..config.parsers import is_name
 from ..config.retry_config import RetryConfig
 from ..core.port import Feature
 from ..core.server_hints import parse_decimal, parse_http_date
-from ..errors import RetryError, StopReason
+from ..errors import RetryError, StopReason, seconds_text
 from ..observing.events import BeforeAttempt
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class DeadlineHeader(Feature):
         if deadline is not None:
             left = deadline.left()
             if left < FLOOR:
-                why = f"{max(0.0, left):.3g} s are left, too few for an attempt"
+                why = f"{seconds_text(max(0.0, left))} are left, too few for an attempt"
                 raise RetryError(why, stop_reason=StopReason.DEADLINE)
             assert call.observed is not None  # it is a listener, too
             call.observed.data[NAME] = deadline

@@ -12,7 +12,7 @@ from ..checks import most_attempts
 from ..classifiers.actions import NoActionIndicated, RetryForbidden, RetryIndicated
 from ..classifiers.fold import Classification, Vote, reason_wanted
 from ..clock import SYSTEM_CLOCK
-from ..errors import QUIET_ENDINGS, StopReason
+from ..errors import QUIET_ENDINGS, StopReason, seconds_text
 from ..interruptions import MAX_CAUSES
 from ..urls import display_scope, scope_of, without_secrets
 
@@ -86,6 +86,8 @@ class AttemptRecord(NamedTuple):
     :param received: the encoded bytes of the body that came; None where they were not counted.
     :param sent: the bytes of the uploaded file that went out in a failed attempt, the last block of it perhaps in part;
         None for other bodies.
+    :param cause: what happened to the connection, such as ``"connection refused"``; None where nobody knows, or where
+        the exception's type says it.
     """
 
     number: int
@@ -107,13 +109,14 @@ class AttemptRecord(NamedTuple):
     gate_source: str = ""
     received: int | None = None
     sent: int | None = None
+    cause: str | None = None
 
     @property
     def waits(self) -> str:
         """The waits before it as a phrase with a blank behind it; empty if there was none."""
-        waits = [f"{self.delay:.3g} s ({self.delay_source})"] if self.delay else []
-        waits += [f"{self.permit_wait:.3g} s for a permit"] if self.permit_wait else []
-        waits += [f"{self.gate_wait:.3g} s for a rate limit ({self.gate_source})"] if self.gate_wait else []
+        waits = [f"{seconds_text(self.delay)} ({self.delay_source})"] if self.delay else []
+        waits += [f"{seconds_text(self.permit_wait)} for a permit"] if self.permit_wait else []
+        waits += [f"{seconds_text(self.gate_wait)} for a rate limit ({self.gate_source})"] if self.gate_wait else []
         renewed = RENEWED.get(self.delay_source, "")
         return renewed + (f"after {' and '.join(waits)} " if waits else "")
 
@@ -121,6 +124,11 @@ class AttemptRecord(NamedTuple):
     def ending(self) -> str:
         """The outcome in a word: the status, or the exception's type."""
         return str(self.status) if self.error is None else self.error
+
+    @property
+    def told(self) -> str:
+        """The outcome for people, with what happened to the connection."""
+        return self.ending if self.cause is None else f"{self.ending} ({self.cause})"
 
 
 class RetryHistory(NamedTuple):
@@ -167,7 +175,7 @@ class RetryHistory(NamedTuple):
         if self.stop_reason is StopReason.SUCCESS:
             told = "" if self.why == StopReason.SUCCESS.value else f": {self.why}"
             return f"succeeded at attempt {count}{of}{told}"
-        ending = self.attempts[-1].ending
+        ending = self.attempts[-1].told
         if not self.gave_up:
             deleted = "" if self.deleted_by is None else f"; attempt {self.deleted_by} may have deleted it"
             return f"ended at attempt {count}{of} with {ending}: {self.why}{deleted}"
@@ -179,14 +187,14 @@ class RetryHistory(NamedTuple):
         for item in self.attempts:
             if item.line_why:
                 lines.append(wait_text(self.scope, item.line_wait, item.line_why))
-            took = "" if item.duration is None else f" in {item.duration:.3g} s"
+            took = "" if item.duration is None else f" in {seconds_text(item.duration)}"
             opinions = [vote for vote in item.votes if not isinstance(vote.action, NoActionIndicated)]
             votes = ", ".join(f"{vote.classifier}: {verdict_text(vote)}" for vote in opinions)
             paid = "" if item.quota_before is None else f", retry budget {item.quota_before:g} -> {item.quota_after:g}"
             at = "" if item.address is None else f" at {item.address}"
-            lines.append(
-                f"attempt {item.number}: {item.waits}{item.ending}{at}{took}{f' [{votes}]' if votes else ''}{paid}"
-            )
+            came = "" if item.received is None else f", {item.received} bytes received"
+            why = f" [{votes}]" if votes else ""
+            lines.append(f"attempt {item.number}: {item.waits}{item.told}{at}{took}{came}{why}{paid}")
         return "\n".join([*lines, self.sentence])
 
     def to_dict(self) -> dict[str, Any]:
@@ -213,7 +221,7 @@ class RetryHistory(NamedTuple):
 def wait_text(scope: str | None, seconds: float, why: str) -> str:
     """Return a wait for the service in words."""
     service = "the service" if scope is None else display_scope(scope)
-    return f"waited {seconds:.3g} s: {service} was failing; asked again when {why}"
+    return f"waited {seconds_text(seconds)}: {service} was failing; asked again when {why}"
 
 
 def verdict_text(vote: Vote) -> str:

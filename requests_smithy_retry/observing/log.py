@@ -24,13 +24,15 @@ if TYPE_CHECKING:
 logger: logging.Logger = logging.getLogger("requests_smithy_retry")
 logger.addHandler(logging.NullHandler())  # a program without logging gets nothing on its stderr
 
+LEAST_WAIT = 0.1
+"""Seconds below which a wait is not worth a record at INFO."""
 FIRST = "%s %s: %s. Until %s answers well again, operations that give up are logged at INFO"
 """The record of the first operation that gave up, and its service."""
 
 
 def log_attempt(request: PreparedRequest, record: AttemptRecord) -> None:
     """Log the end of an attempt, at DEBUG. Ask the logger first."""
-    said = record.number, request.method, safe_url(request.url), record.ending, record.duration
+    said = record.number, request.method, safe_url(request.url), record.told, record.duration
     logger.debug("attempt %d of %s %s ended with %s after %.3f s", *said, extra=_extra(request, record))
 
 
@@ -61,8 +63,8 @@ def log_gate(request: PreparedRequest, seconds: float, source: str) -> None:
 
 
 def log_wait(request: PreparedRequest, seconds: float, what: str) -> None:
-    """Log that an operation waits from now on, before its next attempt, at INFO."""
-    if logger.isEnabledFor(logging.INFO):
+    """Log that an operation waits from now on, before its next attempt, at INFO; unless that is as good as over."""
+    if seconds >= LEAST_WAIT and logger.isEnabledFor(logging.INFO):
         extra = {**_extra(request), "retry_wait": seconds, "retry_waits_for": what}
         logger.info("%s %s waits %.1f s for %s", request.method, safe_url(request.url), seconds, what, extra=extra)
 
@@ -70,7 +72,7 @@ def log_wait(request: PreparedRequest, seconds: float, what: str) -> None:
 def log_waiting(request: PreparedRequest, record: AttemptRecord, scope: str) -> None:
     """Log that an operation waits for its service from now on, at INFO."""
     if logger.isEnabledFor(logging.INFO):
-        said = request.method, safe_url(request.url), display_scope(scope), record.number, record.ending
+        said = request.method, safe_url(request.url), display_scope(scope), record.number, record.told
         message = "%s %s waits: %s is failing (attempt %d ended with %s)"
         logger.info(message, *said, extra=_extra(request, record))
 
@@ -83,7 +85,7 @@ def log_retry(request: PreparedRequest, record: AttemptRecord, scope: str, again
         extra |= {"retry_line_wait": again.line_wait, "retry_line_why": again.line_why}
         logger.info("retry %d of %s %s: %s", *said, wait_text(scope, again.line_wait, again.line_why), extra=extra)
     else:
-        said = *said, again.delay, again.source, record.number, record.ending
+        said = *said, again.delay, again.source, record.number, record.told
         logger.info("retry %d of %s %s in %.3f s (%s): attempt %d ended with %s", *said, extra=extra)
 
 

@@ -13,6 +13,7 @@ from ..classifiers.actions import NO_ACTION
 from ..classifiers.fold import Classification
 from ..classifiers.outcome import Outcome
 from ..classifiers.resend import may_be_applied
+from ..classifiers.transport_faults import cause_in_words
 from ..clock import Clock
 from ..errors import StopReason, without_text_of
 from .events import ObservedOperation
@@ -140,6 +141,7 @@ class Recorder:
             duration=duration,
             status=status,
             error=None if error is None else type(error).__name__,
+            cause=cause_in_words(error),
             votes=() if verdict is None else verdict.votes,
             address=outcome.address,
             received=outcome.received,

@@ -12,7 +12,7 @@ from ..classifiers.outcome import Outcome
 from ..core.attempt import AttemptFailed
 from ..core.scope import Scope
 from ..core.strategy import RetryToken, StandardRetryStrategy, StandardRetryToken, StrategySnapshot
-from ..errors import RetryConfigError, RetryError, StopReason
+from ..errors import RetryConfigError, RetryError, StopReason, seconds_text
 from ..urls import display_scope
 from .rate_limiter import DEFAULT_SETTINGS, ClientRateLimiter, PermitWait, RateLimiterSettings, TooLate
 
@@ -112,4 +112,6 @@ def is_throttled(classification: Classification) -> bool:
 
 def _why(seconds: float, bound: str, scope: str | None) -> str:
     whose = "" if scope is None else f" for {display_scope(scope)}"
-    return f"the client's rate limiter has no send permit{whose}: the next one comes in {seconds:.3g} s, {bound}"
+    return (
+        f"the client's rate limiter has no send permit{whose}: the next one comes in {seconds_text(seconds)}, {bound}"
+    )

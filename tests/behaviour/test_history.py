@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import socket
 from contextlib import nullcontext
 from datetime import timedelta
 from types import SimpleNamespace
@@ -29,9 +30,12 @@ from requests_smithy_retry import (
     retry_options,
 )
 from requests_smithy_retry.classifiers import Vote
+from requests_smithy_retry.classifiers.transport_faults import cause_in_words
 from requests_smithy_retry.events import AfterAttempt, ObservedOperation
 from requests_smithy_retry.testing import FakeClock, ScriptedAdapter
-from tests.support import Reply, ended, pool_timeout, prepare, read_timeout, reset_error, scripted, send
+from tests.faults import CloseAfterRequest, CutBody, FaultServer, ResetAfterRequest, Stall
+from tests.faults import Reply as Sent
+from tests.support import Reply, ended, pool_timeout, prepare, read_timeout, reset_error, scripted, send, session_with
 
 
 @pytest.mark.parametrize("script", [[404], [503, 503, 503], [200]])
@@ -226,7 +230,7 @@ HINT = "retry-after asks for 3600 s, max_retry_after is 120 s: allowed again at 
         ([Reply(503, {"Retry-After": "3600"})], {}, f"gave up after attempt 1: {HINT}; last answer: 503"),
         (
             *([reset_error()], {"max_attempts": 1}),
-            "gave up after attempt 1 of 1: no attempts are left; last answer: ConnectionError",
+            "gave up after attempt 1 of 1: no attempts are left; last answer: ConnectionError (connection reset)",
         ),
     ],
 )
@@ -305,6 +309,7 @@ def test_the_plain_values_are_these() -> None:
         "gate_source": "",
         "received": None,
         "sent": None,
+        "cause": None,
     }
     assert history.to_dict() == {
         "scope": "mine",
@@ -332,6 +337,58 @@ def test_the_plain_values_are_these() -> None:
         "line_wait": 0.0,
         "retry_after": None,
     }
+
+
+CAUSES: dict[str, Any] = {
+    "connection reset": ResetAfterRequest(),
+    "closed without an answer": CloseAfterRequest(),
+    "the body broke off": CutBody(Sent(200, {}, b"0123456789"), at=4),
+    "read timed out": Stall("body", reply=Sent(200, {}, b"0123456789")),
+}
+
+
+@pytest.mark.real_time
+@pytest.mark.parametrize("cause", CAUSES)
+def test_what_happened_to_the_connection_is_told(cause: str, caplog: pytest.LogCaptureFixture) -> None:
+    """History, log and sentence tell the errors apart that requests gives one name."""
+    made, raises = session_with(RetryAdapter(max_attempts=1)), pytest.raises(requests.RequestException)
+    with FaultServer(default=CAUSES[cause]) as server, made, raises as raised:
+        assert made.get(f"{server.url}/?token=secret", timeout=1, stream="read" in cause).content
+    check_told(raised.value, cause, caplog)
+
+
+@pytest.mark.real_time
+@pytest.mark.parametrize(
+    ("host", "cause"), [("127.0.0.1", "connection refused"), ("nowhere.invalid", "name not found")]
+)
+def test_why_there_was_no_connection_is_told(host: str, cause: str, caplog: pytest.LogCaptureFixture) -> None:
+    """A port on which nobody listens, and a name that nobody has."""
+    with socket.socket() as bound, session_with(RetryAdapter(max_attempts=1)) as made:
+        bound.bind(("127.0.0.1", 0))
+        with pytest.raises(requests.ConnectionError) as raised:
+            made.get(f"http://{host}:{bound.getsockname()[1]}/?token=secret", timeout=5)
+    check_told(raised.value, cause, caplog)
+
+
+def check_told(error: Exception, cause: str, caplog: pytest.LogCaptureFixture) -> None:
+    history = retry_history(error)
+    told = f"{type(error).__name__} ({cause})"
+    assert (cause, told) == (history.attempts[0].cause, history.attempts[0].told)
+    assert history.explain().startswith(f"attempt 1: {told}")
+    assert history.sentence.endswith(f"last answer: {told}")
+    assert history.sentence in caplog.text
+    assert "secret" not in history.explain() + caplog.text
+
+
+def test_a_timeout_of_the_head_says_so_by_its_type() -> None:
+    """Nothing is added to it."""
+    assert (None, None) == (cause_in_words(requests.ReadTimeout(TimeoutError())), cause_in_words(None))
+
+
+def test_long_waits_are_told_in_whole_seconds() -> None:
+    """Half an hour is not 1.8e+03 s."""
+    history = RetryHistory(None, (attempt(2, delay=1800.4),), StopReason.MAX_ATTEMPTS, "")
+    assert "attempt 2: after 1800 s (backoff) 503" in history.explain()
 
 
 @pytest.mark.parametrize(("status", "error"), [(200, None), (None, "KeyboardInterrupt")])

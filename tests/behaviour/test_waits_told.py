@@ -166,6 +166,18 @@ def test_going_later_than_the_server_asked_is_told_as_well(monkeypatch: pytest.M
     assert [(10.0, 1, "a rate limit", 1.0)] == waits.seen
 
 
+def test_a_wait_of_nothing_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """A limit that opens within a tenth of a second is worth no record at INFO; listeners hear of it."""
+    waits = Waits()
+    used_up = Reply(200, {"X-RateLimit-Limit": "1", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "0.04"})
+    adapter = scripted(used_up, 200, listeners=[waits], jitter="none")
+    send(adapter)
+    with caplog.at_level(logging.INFO, "requests_smithy_retry"):
+        send(adapter)
+    assert [(0.0, 0, "a rate limit", 0.04)] == waits.seen
+    assert [] == caplog.records
+
+
 def test_each_thread_that_waits_tells_of_it_once(caplog: pytest.LogCaptureFixture) -> None:
     """However often its thread looks again meanwhile, and whether it is the first in line or not."""
     adapter = scripted(USED_UP, *[200] * 3)

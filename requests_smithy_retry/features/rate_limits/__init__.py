@@ -13,7 +13,7 @@ from ...clock import Clock
 from ...core.backoff import Jitter
 from ...core.port import Feature
 from ...core.server_hints import AMZ_HEADER, HINTS, Hint, names_in, read_hint
-from ...errors import RetryError, StopReason
+from ...errors import RetryError, StopReason, seconds_text
 from ...observing.log import log_gate
 from ...urls import user_of
 from .announced import DIALECTS, PAUSE, Announced, RateLimitDialect, announced_in, limit_hint, pause_in
@@ -213,7 +213,7 @@ def most_wait(call: Call) -> float:
 
 def shut(found: Shut) -> RetryError:
     """Return the error of a call whose limit is known to open too late."""
-    why = f"the rate limit ({found.source}) opens in {found.seconds:.3g} s, which is too late for this call"
+    why = f"the rate limit ({found.source}) opens in {seconds_text(found.seconds)}, which is too late for this call"
     return RetryError(why, stop_reason=StopReason.RATE_LIMITED, unmade=Hint(found.seconds, found.source))
 
 
