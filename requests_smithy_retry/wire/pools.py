@@ -35,6 +35,8 @@ from .state import Peer, this_thread
 
 KNOWN_CONNECTS = frozenset({HTTPConnection.connect, HTTPSConnection.connect})
 """The ``connect`` methods that are known to end before the first byte of a request is sent."""
+SWITCHED = 101
+"""The status of an answer after which a connection speaks another protocol."""
 LEAST_IDLE = 0.5
 """A connection that lay for less is used in any case, in seconds: a busy program keeps its connections."""
 EARLIER = 0.98
@@ -52,11 +54,11 @@ def is_done_with(connection: Any, now: float, most: float) -> bool:
 
     :param most: seconds for which one may lie idle.
 
-    Its answer was not read to the end; another address is better, or was not tried by the operation; or it lay for too
-    long, or nearly as long as its server keeps it.
+    Its answer was not read to the end, or was a 101; another address is better, or was not tried by the operation; or
+    it lay for too long, or nearly as long as its server keeps it.
     """
     answer = getattr(connection, "_HTTPConnection__response", None)  # until the next request is sent
-    if answer is not None and (answer.length or not answer.isclosed()):
+    if answer is not None and (answer.length or not answer.isclosed() or answer.status == SWITCHED):
         return True
     peer: Peer | None = getattr(getattr(connection, "connect", None), "peer", None)
     if peer is not None and len(peer.addresses) > 1 and peer.is_avoided(this_thread.tried):

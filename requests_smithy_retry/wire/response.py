@@ -217,6 +217,7 @@ class CheckedResponse(http.client.HTTPResponse):
     status: int
     reason: str
     chunked: bool
+    will_close: bool
     length: int | None
     retries_off = False
     """True while retries are switched off."""
@@ -284,8 +285,6 @@ class CheckedResponse(http.client.HTTPResponse):
         """Check a head that announces no length, so that a cut would not be noticed later."""
         if getattr(getattr(self.fp, "raw", None), "ended", False):
             raise http.client.RemoteDisconnected("Remote end closed connection within the head of its response")
-        if self.status == 101:
-            self.will_close: bool = True  # the rest of this connection is not HTTP
         if self.length is None and not self.chunked:
             self._check_length()
         reader = getattr(self.fp, "raw", None)

@@ -11,7 +11,9 @@ import pytest
 import requests
 
 from requests_smithy_retry import StopReason, retry_history
+from requests_smithy_retry.testing import Behaviour, RecordedRequest
 from tests.faults import DEFAULT_BODY, WELL, CataloguedFault, FaultServer, fault_catalogue
+from tests.faults.server import FaultWire
 
 from .support import nothing_left, session
 
@@ -173,3 +175,29 @@ def test_switching_protocols_is_handed_on() -> None:
     fault = next(fault for fault in FAULTS if fault.name == UNASKED_101)
     result, _ = call(fault, "GET", "none", False, 1)
     assert result.status_code == 101
+
+
+class Echo(Behaviour):
+    """Switches to a protocol that sends five bytes back, and closes."""
+
+    def act(self, wire: FaultWire, request: RecordedRequest) -> None:
+        wire.send(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+        wire.send(wire.file.read(5))
+
+
+def test_the_connection_of_another_protocol_is_the_programs() -> None:
+    """After a 101 with ``stream=True`` the program goes on over the connection of the response."""
+    with FaultServer(Echo()) as server, session() as made:
+        response = made.get(server.url, stream=True, timeout=AMPLE)
+        sock = response.raw._connection.sock
+        sock.sendall(b"hello")
+        assert sock.recv(5) == b"hello"
+        response.close()
+
+
+def test_the_connection_of_another_protocol_carries_no_further_request() -> None:
+    """What follows a 101 on its connection is no HTTP: the next request goes over another one."""
+    with FaultServer([Echo(), WELL]) as server, session(max_attempts=1) as made:
+        assert made.get(server.url, timeout=AMPLE).status_code == 101
+        assert made.get(server.url, timeout=AMPLE).content == DEFAULT_BODY
+        assert server.connections == 2
