@@ -855,6 +855,14 @@ def test_a_body_that_went_on_is_one_operation_that_was_saved(stream: bool) -> No
     assert ([2, 3, 4] if stream else [4]) == told.ends
 
 
+def test_the_error_of_a_lost_stream_leads_to_what_broke_it() -> None:
+    """As with plain requests: the exception of urllib3 has what the connection raised as its cause."""
+    with FaultServer(CutBody(Reply(200, body=BODY), at=1000)) as server, session() as made:
+        response = made.get(server.url, stream=True, timeout=60)
+        error = error_of(lambda: response.content)
+    assert isinstance(error.args[0].__cause__, urllib3.exceptions.IncompleteRead)
+
+
 def test_who_switched_it_off_is_told_as_well() -> None:
     """The stream is lost all the same."""
     with FaultServer(Shelf(1000)) as server, session(resume=False) as made:

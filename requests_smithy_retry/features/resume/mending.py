@@ -156,7 +156,8 @@ def mend(
             last = str(ended.status_code)
             ended.close()
         ending = with_history(broken_off(body, error, rest.why or f"the last attempt ended with {last}"), history)
-        ending.__cause__ = ended if isinstance(ended, WaitEnded) else None
+        if isinstance(ended, WaitEnded):
+            ending.__cause__ = ended
         raise ending
     finally:
         del error, ended, ending, failure, rest  # their tracebacks refer to this frame
@@ -184,11 +185,16 @@ def as_failure(body: WatchedBody, error: Exception) -> requests.exceptions.Reque
 
 
 def broken_off(body: WatchedBody, error: Exception, why: str) -> uex.HTTPError:
-    """Return the exception of urllib3 for a body that broke off and was not continued, and why, as a phrase."""
+    """Return the exception of urllib3 for a body that broke off and was not continued, and why, as a phrase.
+
+    Its cause is the error, as with urllib3.
+    """
     total = "unknown" if body.total is None else body.total
     text = f"{error!r} at byte {body.received} of {total}; not continued: {why}"
+    broken: uex.HTTPError = uex.ProtocolError(f"Connection broken: {text}", error)
     if isinstance(error, TimeoutError):
-        return uex.ReadTimeoutError(body.pool, None, f"Read timed out: {text}")
-    if isinstance(error, ssl.SSLError):
-        return uex.SSLError(text)
-    return uex.ProtocolError(f"Connection broken: {text}", error)
+        broken = uex.ReadTimeoutError(body.pool, None, f"Read timed out: {text}")
+    elif isinstance(error, ssl.SSLError):
+        broken = uex.SSLError(text)
+    broken.__cause__ = error
+    return broken

@@ -112,6 +112,7 @@ def test_a_body_that_broke_off_has_the_usual_exception(error, failure: type, end
     told = broken_off(body, error, "so")
     assert (failure, ending) == (type(as_failure(body, error)), type(told))
     assert "at byte 7 of unknown; not continued: so" in str(told)
+    assert told.__cause__ is error
 
 
 def test_stand_ins_are_not_watched():
