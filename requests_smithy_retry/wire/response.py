@@ -52,7 +52,7 @@ MISDIRECTED = 421
 
 _recv_into = socket.SocketIO.readinto
 _base: Any = http.client.HTTPResponse
-_init, _begin = _base.__init__, _base.begin
+_init, _begin, _parse_headers = _base.__init__, _base.begin, http.client.parse_headers
 _check_close: Any = getattr(_base, "_check_close", None)
 _safe_read: Any = getattr(_base, "_safe_read", None)  # a release may lack it: then this class is not used
 _read_status: Any = getattr(_base, "_read_status", None)
@@ -243,10 +243,11 @@ class CheckedResponse(http.client.HTTPResponse):
         :raises InvalidHeader: for an invalid Content-Length; one beside chunks does not count (RFC 9112 6.3).
         """
         head = None
-        if self.headers is None and self.debuglevel == 0 and isinstance(self.fp, BufferedReader):
+        is_replaced = _base.begin is not _begin or http.client.parse_headers is not _parse_headers  # by a program
+        if not is_replaced and self.headers is None and self.debuglevel == 0 and isinstance(self.fp, BufferedReader):
             head = plain_head(self.fp.peek())
         if head is None:
-            _begin(self)
+            _base.begin(self)
         else:
             self._take(head)
         if this_thread.retries_off:

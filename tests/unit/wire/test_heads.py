@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import io
 from http.client import HTTPResponse
 from typing import Any
@@ -12,6 +13,9 @@ from hypothesis import strategies as st
 
 from requests_smithy_retry.wire.heads import plain_head
 from requests_smithy_retry.wire.response import CheckedResponse
+from tests.faults import FaultServer
+
+from .support import session
 
 BODY = b"5\r\nhello\r\n0\r\n\r\n"
 NAMES = ["Content-Length", "content-length", "Transfer-Encoding", "Content-Type", "Connection", "Keep-Alive"]
@@ -114,3 +118,20 @@ def test_the_usual_head_is_plain() -> None:
 def test_any_other_head_is_left_to_the_standard_library(data: bytes) -> None:
     """One that is cut, not final, folded, of many fields, or unusual in any way."""
     assert plain_head(data) is None
+
+
+@pytest.mark.parametrize(("owner", "name"), [(http.client, "parse_headers"), (HTTPResponse, "begin")])
+def test_what_a_program_puts_in_the_place_of_the_standard_librarys_reads_each_head(
+    monkeypatch: pytest.MonkeyPatch, owner: Any, name: str
+) -> None:
+    """As with plain requests: a parser of the program's own sees a plain head as well."""
+    plain, seen = getattr(owner, name), []
+
+    def own(*given: Any, **named: Any) -> Any:
+        seen.append(name)
+        return plain(*given, **named)
+
+    monkeypatch.setattr(owner, name, own)
+    with FaultServer() as server, session() as made:
+        assert made.get(server.url).status_code == 200
+    assert seen == [name]
