@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 import requests
 
-from requests_smithy_retry import retry_summary
+from requests_smithy_retry import retry_options, retry_summary
 from requests_smithy_retry.testing import Behaviour, CutBody, FaultServer, RecordedRequest, Reply
 from tests.project.test_docs import BLOCK, ROOT, blocks_of
 
@@ -326,14 +326,20 @@ def test_a_library_renews_its_token_once_for_all_threads() -> None:
 
 
 def test_a_library_finds_an_error_in_a_200() -> None:
-    """``BUSY`` is waited for, and a POST sent again; a good answer that has the word elsewhere is one."""
+    """``BUSY`` is waited for, and a POST sent again; a good answer that has the word elsewhere is one.
+
+    What is still busy after the last attempt is an error to the program, too.
+    """
     kind = {"Content-Type": "application/json"}
     busy, good = Reply(200, kind, b'{"error": "BUSY"}'), Reply(200, kind, b'{"name": "BUSY"}')
     with FaultServer([busy, good, busy, good]) as server:
         client = run(all_blocks_of("ship-it-in-your-library.md")[:1], server)["Client"](f"{server.url}/", backoff=0)
         assert {"name": "BUSY"} == client.thing("7")
         client.create({"name": "nine"})
-    assert ["GET", "GET", "POST", "POST"] == [request.method for request in server.requests]
+        assert ["GET", "GET", "POST", "POST"] == [request.method for request in server.requests]
+        server.script([busy] * 20)
+        with pytest.raises(requests.RequestException, match="^BUSY$"), retry_options(max_attempts=2):
+            client.create({"name": "nine"})
 
 
 def test_a_library_saves_a_file_that_breaks_off(tmp_path: Path) -> None:
