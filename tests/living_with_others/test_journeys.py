@@ -338,7 +338,7 @@ def test_a_library_finds_an_error_in_a_200() -> None:
         client.create({"name": "nine"})
         assert ["GET", "GET", "POST", "POST"] == [request.method for request in server.requests]
         server.script([busy] * 20)
-        with pytest.raises(requests.RequestException, match="^BUSY$"), retry_options(max_attempts=2):
+        with pytest.raises(requests.RequestException, match=r"^BUSY$"), retry_options(max_attempts=2):
             client.create({"name": "nine"})
 
 
