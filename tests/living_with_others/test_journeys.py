@@ -49,9 +49,10 @@ def run(blocks: list[str], server: FaultServer, **replaced: str) -> dict[str, An
 
 
 def run_job(server: FaultServer, files: int = 90, **replaced: str) -> dict[str, Any]:
-    """Run the page of the nightly job with so many files."""
+    """Run the page of the nightly job with so many files; ``status`` is that of its exit."""
     pytest.importorskip("pandas")
-    return run(all_blocks_of("nightly-job.md"), server, **{"range(300)": f"range({files})"}, **replaced)
+    changes = {"range(300)": f"range({files})", "sys.exit(": "status = int("}
+    return run(all_blocks_of("nightly-job.md"), server, **changes, **replaced)
 
 
 class Files:
@@ -93,7 +94,7 @@ def test_a_nightly_job_gets_every_file_into_pandas(capsys: pytest.CaptureFixture
     with FaultServer(files) as server:
         space = run_job(server)
     out, err = capsys.readouterr()
-    assert ({}, 90, 0) == (space["lost"], len(space["frames"]), files.refused)
+    assert ({}, 90, 0, 0) == (space["lost"], len(space["frames"]), files.refused, space["status"])
     assert all(frame.shape == (1, 2) for frame in space["frames"].values())
     assert "90/90" in err
     assert "90 of 90 files, 22 of them with retries; 0 lost\n" == out
@@ -146,7 +147,7 @@ def test_a_nightly_job_ends_when_its_time_is_up() -> None:
     with FaultServer(default=Reply(503, {"Retry-After": "60"})) as server:
         space = run_job(server, 9, **{"deadline=3600": "deadline=0.5"})
     assert time.monotonic() - began < 30
-    assert 9 == len(space["lost"])
+    assert (9, 1) == (len(space["lost"]), space["status"])
 
 
 def test_a_nightly_job_ends_at_ctrl_c(tmp_path: Path) -> None:
@@ -165,8 +166,10 @@ def test_a_nightly_job_ends_at_ctrl_c(tmp_path: Path) -> None:
             began = time.monotonic()
             out, err = job.communicate(timeout=60)
         assert time.monotonic() - began < 20
-        assert err.rstrip().endswith("KeyboardInterrupt")
-        assert out.startswith("0 of 300 files, 0 of them with retries; ")
+        stopped, counted, *lost = out.splitlines()
+        assert re.fullmatch(r"stopped: \d+ files were not asked for", stopped)
+        assert f"0 of 300 files, 0 of them with retries; {len(lost)} lost" == counted
+        assert (1, False) == (job.returncode, "Traceback" in err)
         assert len(server.requests) < 100
 
 
