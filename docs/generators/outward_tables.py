@@ -88,20 +88,16 @@ def otel_instruments() -> dict[str, str]:
 
 def commands() -> str:
     """Each command of the command line with its options."""
-    import click
-
-    from requests_smithy_retry import cli
+    from requests_smithy_retry.cli.subcommands import PARSERS
 
     parts = []
-    for name, command in sorted(cli.commands().commands.items()):
-        text = " ".join((command.help or "").split("\n\n")[0].split())
-        arguments = [param for param in command.params if isinstance(param, click.Argument)]
-        shown = " ".join(param.metavar or str(param.name).upper() for param in arguments)
-        options = [param for param in command.params if isinstance(param, click.Option)]
-        rows = [(f"`{', '.join(param.opts)}`", cell(param.help or "")) for param in options]
-        usage = f"`requests-smithy-retry {name} [OPTIONS] {shown}".rstrip() + "`"
-        listed = f"\n\n{table(('option', 'what it does'), rows)}" if rows else ""
-        parts.append(f"### {name}\n\n{usage}\n\n{text}{listed}")
+    for name, make in PARSERS.items():
+        parser = make()
+        text = " ".join((parser.description or "").split())
+        options = [action for action in parser._actions if action.option_strings and action.dest != "help"]
+        rows = [(f"`{', '.join(action.option_strings)}`", cell(action.help or "")) for action in options]
+        usage = f"`requests-smithy-retry {name} [OPTIONS] [OPTION=VALUE]...`"
+        parts.append(f"### {name}\n\n{usage}\n\n{text}\n\n{table(('option', 'what it does'), rows)}")
     return "\n\n".join(parts)
 
 

@@ -6,25 +6,24 @@ on one outcome, by running an adapter without sockets.
 
 from __future__ import annotations
 
+import argparse
 import builtins
 import contextlib
 import dataclasses
 import itertools
 import json
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-import click
 import requests
 import requests.exceptions
 import urllib3.exceptions
 from requests import PreparedRequest
-from rich.console import Console
-from rich.table import Table
 
 from ..classifiers.actions import RetryForbidden, RetryIndicated
-from ..config.report import WorstCase, as_table, is_set, waits_for_service
+from ..config.report import WorstCase, as_table, waits_for_service
 from ..config.retry_config import COMMAND_LINE, OPTIONS, RetryConfig, unknown_option
 from ..config.sources import VARIABLES, parse_text, resolve
 from ..core.backoff import Jitter
@@ -43,34 +42,25 @@ LINES = {
 }
 
 
-@click.command()
-@click.option("--all", "show_all", is_flag=True, help="Show every option, not only those that were set.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--aws-config", metavar="PROFILE", is_flag=False, flag_value="true", help="Also read the AWS settings.")
-@click.argument("options", nargs=-1, metavar="[OPTION=VALUE]...")
-def config(show_all: bool, as_json: bool, aws_config: str | None, options: tuple[str, ...]) -> None:
-    """Show the options that were set, the source of each value, and the worst case.
+class UsageError(Exception):
+    """The arguments of a command ask for what there is not."""
 
-    JSON always has every option. Each OPTION=VALUE stands for an option given in code, for instance max_attempts=5.
-    """
-    if aws_config is not None:
-        options = (*options, f"aws_config={aws_config}")
-    resolved = config_of(options)
-    click.echo(as_json_text(resolved) if as_json else as_text(resolved, show_all=show_all))
+
+def config(given: argparse.Namespace) -> str:
+    """Show the options that were set, the source of each value, and the worst case."""
+    aws = [] if given.aws_config is None else [f"aws_config={given.aws_config}"]
+    resolved = config_of([*given.options, *aws])
+    return as_json_text(resolved) if given.json else as_text(resolved, show_all=given.all)
 
 
 def as_text(resolved: RetryConfig, *, show_all: bool) -> str:
-    settings = [item for item in resolved.settings() if show_all or is_set(item)]
-    policy = as_table(settings) if settings else "every option has its default (--all shows them)"
     worst = resolved.worst_case()
     rows = [
         *((words, _amount(worst, name)) for name, words in LINES.items()),
         ("longest wait for a service that is down", _queue_text(resolved)),
         ("most failed retries of all operations on a service", _in_vain_text(worst)),
     ]
-    width = max(len(words) for words, _ in rows)
-    lines = [f"{words:<{width}}  {value}" for words, value in rows]
-    return "\n".join([policy, "", "worst case of one operation", *lines])
+    return "\n".join([resolved.explain(all=show_all), "", "worst case of one operation", as_table(*rows)])
 
 
 def as_json_text(resolved: RetryConfig) -> str:
@@ -124,22 +114,19 @@ def _rounded(number: float) -> str:
 
 def config_of(options: Iterable[str]) -> RetryConfig:
     """Return the config of an adapter made here with these options, each as ``OPTION=VALUE``."""
-    try:
-        given = dict(map(option_of, options))
-        return resolve(RetryConfig().replace_from(dict.fromkeys(given, COMMAND_LINE), **given))
-    except RetryConfigError as refusal:
-        raise click.UsageError(str(refusal)) from None
+    given = dict(map(option_of, options))
+    return resolve(RetryConfig().replace_from(dict.fromkeys(given, COMMAND_LINE), **given))
 
 
 def option_of(text: str) -> tuple[str, object]:
     name, equals, value = text.partition("=")
     name = name.strip().lower()
     if equals == "":
-        raise click.BadParameter(f"{text!r}: OPTION=VALUE is allowed, with one of {', '.join(VARIABLES.values())}")
+        raise UsageError(f"{text!r}: OPTION=VALUE is allowed, with one of {', '.join(VARIABLES.values())}")
     if name not in OPTIONS:
-        raise click.BadParameter(unknown_option(name))
+        raise UsageError(unknown_option(name))
     if OPTIONS[name].not_from_environment and name != "trust_env":
-        raise click.BadParameter(f"the option {name!r} can only be set in code")
+        raise UsageError(f"the option {name!r} can only be set in code")
     return name, parse_text(name, value, COMMAND_LINE)
 
 
@@ -189,7 +176,7 @@ def _paid(history: RetryHistory) -> list[AttemptRecord]:
 
 
 def failing(name: str, *, unwritten: bool) -> Callable[[PreparedRequest], Exception]:
-    """Return the step of an attempt that fails with an exception of this name; ``LookupError``: there is none."""
+    """Return the step of an attempt that fails with an exception of this name; ``UsageError``: there is none."""
     exception_named(name)
 
     def step(request: PreparedRequest) -> Exception:
@@ -206,14 +193,14 @@ def exception_named(name: str) -> Exception:
             for arguments in (("failed",), (None, "failed"), (None, URL, "failed")):
                 with contextlib.suppress(TypeError):
                     return kind(*arguments)
-            raise LookupError(f"an exception {kind.__name__!r} cannot be made without its cause")
-    raise LookupError(f"requests, urllib3 and Python have no exception {name!r}")
+            raise UsageError(f"an exception {kind.__name__!r} cannot be made without its cause")
+    raise UsageError(f"requests, urllib3 and Python have no exception {name!r}")
 
 
 def _history(step: Any, request: PreparedRequest, config: RetryConfig, random: float) -> RetryHistory:
     """Run the operation with a constant random number: 0 gives the shortest delays, 1 the longest."""
     if not config.enabled:
-        raise LookupError("retries are switched off (enabled=False), so nothing is decided")
+        raise UsageError("retries are switched off (enabled=False), so nothing is decided")
     # The random numbers of the backoff are set below, and a hint's spread is told beside the delays.
     own = config.replace(timeout=None, raise_on_status=False, listeners=(), jitter=Jitter.NONE.value)
     if hasattr(own.quota, "without_secrets"):
@@ -245,71 +232,93 @@ def _verdict(history: RetryHistory) -> str:
     return "success" if history.stop_reason is StopReason.SUCCESS else "no action indicated"
 
 
-def header_of(_context: Any, _parameter: Any, lines: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    for line in lines:
-        if ":" not in line:
-            raise click.BadParameter(f"{line!r}: 'Name: value' is allowed")
-    return tuple((name.strip(), value.strip()) for name, _, value in (line.partition(":") for line in lines))
-
-
-@click.command()
-@click.option("--status", type=click.IntRange(100, 599), help="The response's status.")
-@click.option("--error", metavar="NAME", help="An exception instead, of requests, urllib3 or Python: ReadTimeout.")
-@click.option("--method", default="GET", show_default=True, help="The request's method.")
-@click.option("--header", "headers", multiple=True, callback=header_of, help="A header of the response. Repeatable.")
-@click.option("--body", type=click.Path(exists=True, dir_okay=False), help="A file with the response's body.")
-@click.option("--request-header", multiple=True, callback=header_of, help="A header of the request. Repeatable.")
-@click.option("--unwritten", is_flag=True, help="No byte of the request was written when the exception came.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.argument("options", nargs=-1, metavar="[OPTION=VALUE]...")
-def explain(
-    status: int | None,
-    error: str | None,
-    method: str,
-    headers: tuple[tuple[str, str], ...],
-    body: str | None,
-    request_header: tuple[tuple[str, str], ...],
-    unwritten: bool,
-    as_json: bool,
-    options: tuple[str, ...],
-) -> None:
+def explain(given: argparse.Namespace) -> str:
     """Show the decision on an outcome: votes, verdict, whether the request is sent again and why, and the delays.
 
-    Each OPTION=VALUE stands for an option given in code, for instance max_attempts=5. Nothing is sent.
+    Nothing is sent.
     """
-    if (status is None) == (error is None):
-        raise click.UsageError("one of --status and --error is needed")
-    request = requests.Request(method.upper(), URL, headers=dict(request_header)).prepare()
-    content = b"" if body is None else Path(body).read_bytes()
-    try:
-        outcome = (
-            ScriptedReply(status or 0, dict(headers), content) if error is None else failing(error, unwritten=unwritten)
-        )
-        config = config_of(options)
-        answer = explain_outcome(outcome, request, config)
-    except (LookupError, RetryConfigError) as refusal:
-        raise click.UsageError(str(refusal)) from None
-    if as_json:
-        click.echo(json.dumps(answer, indent=2))
+    if (given.status is None) == (given.error is None):
+        raise UsageError("one of --status and --error is needed")
+    request = requests.Request(given.method.upper(), URL, headers=dict(given.request_header)).prepare()
+    if given.error is not None:
+        outcome: Any = failing(given.error, unwritten=given.unwritten)
     else:
-        show(answer, Console())
+        outcome = ScriptedReply(given.status, dict(given.header), given.body.read_bytes() if given.body else b"")
+    answer = explain_outcome(outcome, request, config_of(given.options))
+    return json.dumps(answer, indent=2) if given.json else "\n".join(lines_of(answer))
 
 
-def show(answer: dict[str, Any], console: Console) -> None:
+def lines_of(answer: dict[str, Any]) -> Iterator[str]:
     if answer["votes"]:
-        votes = Table("classifier", "says", title="votes, in the order of asking", title_justify="left")
-        for vote in answer["votes"]:
-            votes.add_row(vote["classifier"], vote["verdict"])
-        console.print(votes)
-    console.print(f"verdict: {answer['verdict']}", highlight=False)
-    console.print(f"sent again: {'yes' if answer['is_retried'] else 'no'}", highlight=False)
+        yield "votes, in the order of asking"
+        votes = [(vote["classifier"], vote["verdict"]) for vote in answer["votes"]]
+        yield f"{as_table(('classifier', 'says'), *votes)}\n"
+    yield f"verdict: {answer['verdict']}"
+    yield f"sent again: {'yes' if answer['is_retried'] else 'no'}"
     if answer["delays"]:
-        delays = Table("retry", "at least", "at most", title="delays", title_justify="left")
-        for wait in answer["delays"]:
-            delays.add_row(str(wait["retry"]), f"{wait['least']:.3g} s", f"{wait['most']:.3g} s")
-        console.print(delays)
+        yield "\ndelays"
+        delays = [(str(each["retry"]), f"{each['least']:.3g} s", f"{each['most']:.3g} s") for each in answer["delays"]]
+        yield f"{as_table(('retry', 'at least', 'at most'), *delays)}\n"
     if answer["is_spread"]:
-        console.print("a wait that the server asks for: up to a tenth more, at most 5 s, at random", highlight=False)
+        yield "a wait that the server asks for: up to a tenth more, at most 5 s, at random"
     if answer["then"]:
-        console.print(f"then: {answer['then']}", highlight=False)
-    console.print(f"if every attempt ends so: {answer['why']}", highlight=False)
+        yield f"then: {answer['then']}"
+    yield f"if every attempt ends so: {answer['why']}"
+
+
+def header_of(line: str) -> tuple[str, str]:
+    name, colon, value = line.partition(":")
+    if not colon:
+        raise argparse.ArgumentTypeError(f"{line!r}: 'Name: value' is allowed")
+    return name.strip(), value.strip()
+
+
+def status_of(text: str) -> int:
+    if not text.isdecimal() or not 100 <= int(text) <= 599:
+        raise argparse.ArgumentTypeError(f"{text!r}: a status from 100 to 599 is allowed")
+    return int(text)
+
+
+def parser_of_config() -> argparse.ArgumentParser:
+    parser = _parser(config)
+    parser.add_argument("--all", action="store_true", help="Show every option, not only those that were set.")
+    parser.add_argument("--aws-config", metavar="PROFILE", nargs="?", const="true", help="Also read the AWS settings.")
+    return parser
+
+
+def parser_of_explain() -> argparse.ArgumentParser:
+    parser = _parser(explain)
+    named = parser.add_argument
+    named("--status", type=status_of, help="The response's status.")
+    named("--error", metavar="NAME", help="An exception instead, of requests, urllib3 or Python: ReadTimeout.")
+    named("--method", default="GET", help="The request's method (default: GET).")
+    repeated: Any = {"type": header_of, "action": "append", "default": [], "metavar": "'NAME: VALUE'"}
+    named("--header", **repeated, help="A header of the response. Repeatable.")
+    named("--body", type=Path, metavar="FILE", help="A file with the response's body.")
+    named("--request-header", **repeated, help="A header of the request. Repeatable.")
+    named("--unwritten", action="store_true", help="No byte of the request was written when the exception came.")
+    return parser
+
+
+PARSERS = {"config": parser_of_config, "explain": parser_of_explain}
+
+
+def _parser(command: Callable[[argparse.Namespace], str]) -> argparse.ArgumentParser:
+    name = f"requests-smithy-retry {command.__name__}"
+    parser = argparse.ArgumentParser(name, description=command.__doc__, allow_abbrev=False)
+    parser.add_argument("options", nargs="*", metavar="OPTION=VALUE", help="As given in code: max_attempts=5.")
+    parser.add_argument("--json", action="store_true", help="Print JSON.")
+    parser.set_defaults(command=command)
+    return parser
+
+
+def carry_out(command: str, arguments: Sequence[str]) -> NoReturn:
+    """Print the answer of a command, and exit with 0; with 2 for bad usage or a bad value."""
+    parser = PARSERS[command]()
+    given = parser.parse_intermixed_args(arguments)
+    try:
+        answer = given.command(given)
+    except (UsageError, RetryConfigError, OSError) as refusal:
+        parser.error(str(refusal))
+    sys.stdout.write(f"{answer}\n")
+    sys.exit(0)

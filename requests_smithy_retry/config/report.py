@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -106,10 +106,10 @@ class Setting:
         return [] if value == () else self.text
 
 
-def as_table(settings: Iterable[Setting]) -> str:
-    rows = [("option", "value", "source"), *((item.name, item.text, item.source) for item in settings)]
-    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    return "\n".join(f"{name:<{widths[0]}}  {value:<{widths[1]}}  {source}" for name, value, source in rows)
+def as_table(*rows: Sequence[str]) -> str:
+    """Return rows of equal length as lines, with their columns aligned."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
 
 def is_set(setting: Setting) -> bool:

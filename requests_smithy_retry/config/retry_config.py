@@ -378,8 +378,8 @@ class RetryConfig:
         """
         from .report import as_table, is_set
 
-        settings = [item for item in self.settings() if all or is_set(item)]
-        return as_table(settings) if settings else "every option has its default"
+        rows = [(item.name, item.text, item.source) for item in self.settings() if all or is_set(item)]
+        return as_table(("option", "value", "source"), *rows) if rows else "every option has its default"
 
     def worst_case(self) -> WorstCase:
         """Return the most attempts, the longest sleep and the longest wall time of one operation, in closed form.

@@ -21,7 +21,7 @@ def run_main(name: str) -> dict[str, object]:
     ("argument", "said"), [("dance", "No such command 'dance'"), ("run", "run [option] program [argument ...]")]
 )
 def test_it_hands_everything_to_the_command_line(argument, said, monkeypatch, capsys):
-    """The module, run as a program, is the command line; ``run`` goes to the part that needs no extra."""
+    """The module, run as a program, is the command line."""
     monkeypatch.setattr(sys, "argv", ["-m", argument])
     with pytest.raises(SystemExit) as ended:
         run_main("__main__")
@@ -31,13 +31,13 @@ def test_it_hands_everything_to_the_command_line(argument, said, monkeypatch, ca
 
 def test_importing_it_does_nothing():
     """Tools that import every module do not start a program."""
-    assert "sys" in run_main("a_tool")
+    assert "main" in run_main("a_tool")
 
 
 def test_run_is_handed_the_program_and_its_arguments(monkeypatch):
-    """``run`` needs no command line library, so it is not sent through one."""
+    """Options that follow the program are the program's."""
     run = Mock(return_value=7)
-    monkeypatch.setattr("requests_smithy_retry.features.everywhere.run.run", run)
+    monkeypatch.setattr("requests_smithy_retry.cli.run_program", run)
     monkeypatch.setattr(sys, "argv", ["-m", "run", "app.py", "--flag"])
     with pytest.raises(SystemExit) as ended:
         run_main("__main__")

@@ -136,10 +136,10 @@ def copy_checkout(there: Path) -> None:
 def run_suite(root: Path, python: str, arguments: list[str]) -> int:
     """Install into an environment of this Python, run the tests, print their row, and return their exit status."""
     home = f"/venv/{python}"
-    environ, wanted = dict(os.environ), [".[cli,test]"]
+    environ, wanted = dict(os.environ), [".[test]"]
     if python == FREE_THREADED:
         environ["PYTHON_GIL"] = "0"
-        wanted = [".[cli]", *extra("test")]  # some cannot be installed
+        wanted = [".", *extra("test")]  # some cannot be installed
     run(*inside(root), "sh", "-c", INSTALL, "sh", python, home, USE, *wanted)
     command = [*inside(root), f"{home}/bin/python", "-c", WHO]
     who = subprocess.run(command, env=environ, check=True, capture_output=True, text=True)

@@ -42,7 +42,7 @@ for module in pkgutil.walk_packages(package.__path__, "requests_smithy_retry.", 
 
 CHANGELOG = Path(__file__).resolve().parents[2] / "CHANGELOG.md"
 HEADING = re.compile(r"^## (?P<version>\S+) (?P<when>\(unreleased\)|- \d{4}-\d\d-\d\d)$", re.MULTILINE)
-EXTRAS = ("click", "rich", "redis", "opentelemetry", "prometheus_client", "pytest")
+EXTRAS = ("redis", "opentelemetry", "prometheus_client", "pytest")
 
 
 def complaint(changelog: str, version: str) -> str | None:

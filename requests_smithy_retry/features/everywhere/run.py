@@ -1,8 +1,7 @@
 """Running an unchanged program (contract 10.5): ``python -m requests_smithy_retry run [-m] program args...``.
 
 It behaves as ``python program args...`` does: ``sys.argv``, ``sys.path[0]``, ``__main__``, the exit status, tracebacks
-without a line of ours, and signals. When it ends, one line on stderr tells how many of its adapters had retries. No
-extra is needed.
+without a line of ours, and signals. When it ends, one line on stderr tells how many of its adapters had retries.
 """
 
 from __future__ import annotations

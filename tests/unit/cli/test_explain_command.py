@@ -9,9 +9,6 @@ from unittest import mock
 
 import pytest
 
-pytest.importorskip("click")
-pytest.importorskip("rich")
-
 from tests.unit.cli import Done
 
 
