@@ -21,7 +21,6 @@ VARIABLES: dict[str, str] = {
     PREFIX + name.upper(): name for name, option in OPTIONS.items() if not option.not_from_environment
 }
 
-ENABLED = PREFIX + "ENABLED"
 MOUNTED = PREFIX + "MOUNTED"
 INSTALLING = frozenset({MOUNTED})
 """The variables that only ``install`` and ``run`` read; they are no options of an adapter."""
