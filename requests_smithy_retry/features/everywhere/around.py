@@ -25,7 +25,7 @@ from ...observing.history import ATTRIBUTE
 from ...wire.pools import use_our_connections
 from ..urllib3_retry import QuietRetry, given_retry, settings_of, translate, with_translated
 from .counts import Kind
-from .reached import Fate, fate_of, is_quiet
+from .reached import Fate, fate_of, retries_nothing
 
 
 def _of_theirs(name: str) -> Any:
@@ -191,7 +191,7 @@ class RetryAdapterAround(RetryAdapter, Theirs):
         if is_off:
             if self.retries is not retries:
                 self.theirs.max_retries = retries
-        elif not is_quiet(retries):
+        elif not retries_nothing(retries):
             self.theirs.max_retries = QuietRetry(retries)
         if fate.is_translated and not is_off:
             self._is_shared = True

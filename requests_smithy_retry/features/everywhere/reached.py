@@ -42,7 +42,7 @@ def fate_of(adapter: HTTPAdapter, name: str, retries: Any, mounted: str) -> Fate
     :param retries: its ``max_retries``.
     :param mounted: which adapters are made to retry.
     """
-    sends, is_quiet = has_own_send(adapter), retries_nothing(retries)
+    sends, is_quiet = getattr(adapter.send, "__func__", None) is not HTTPAdapter.send, retries_nothing(retries)
     if sends:
         why, needed = ", which has a send of its own and may retry by itself", "replace"
     elif is_quiet:
@@ -97,20 +97,10 @@ def calling_line() -> str:
 
 
 def retries_nothing(value: Any) -> bool:
-    """Return True for the ``max_retries`` of an adapter that neither retries nor raises for a status."""
-    return is_quiet(value) and not (isinstance(value, Retry) and own_methods(value))
-
-
-def is_quiet(value: Any) -> bool:
-    """Return the same, apart from methods of its own, for each send: a program may change the object in place."""
+    """Return True for a ``max_retries`` that neither retries, nor raises for a status, nor has methods of its own."""
     if isinstance(value, Retry):
-        return value.total in (0, False) and not value.status_forcelist
+        return value.total in (0, False) and not value.status_forcelist and not own_methods(value)
     return value in (0, False)
-
-
-def has_own_send(adapter: HTTPAdapter) -> bool:
-    """Return True if an adapter does not send as ``HTTPAdapter`` does."""
-    return getattr(adapter.send, "__func__", None) is not HTTPAdapter.send
 
 
 def _words_on(retries: Any) -> tuple[str, str]:

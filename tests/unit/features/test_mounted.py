@@ -14,7 +14,7 @@ from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.util.retry import Retry
 
 from requests_smithy_retry import RetryAdapter, RetryConfigError, RetryConfigWarning, install, uninstall
-from requests_smithy_retry.testing import FaultServer, Reply
+from requests_smithy_retry.testing import FaultServer, Reply, refusing_port
 from requests_smithy_retry.wire.pools import OWN_POOLS, PreparingPool
 from tests.support import URL, session_with
 
@@ -332,6 +332,22 @@ def test_a_session_without_ours_has_the_retries_of_the_same_adapter(mounted, kin
         uninstall()
         assert (plain, plain) == (again, sends(session_with(adapter), server))
         assert ours == (7 if mounted == "replace" else plain)
+
+
+@pytest.mark.parametrize(("mounted", "times"), [("all", 1), ("replace", 0)])
+def test_an_increment_is_called_once_for_each_failure_or_never(mounted, times):
+    """Also that of one that retries nothing: by its translation, not by urllib3 beneath as well."""
+    calls = []
+
+    class Logging(Retry):
+        def increment(self, *args, **kwargs):
+            calls.append(args)
+            return super().increment(*args, **kwargs)
+
+    installed(max_attempts=3, mounted=mounted, quota=None)
+    with refusing_port() as port, pytest.raises(requests.ConnectionError):
+        session_with(HTTPAdapter(max_retries=Logging(0))).get(f"http://127.0.0.1:{port}/")
+    assert times == len(calls)
 
 
 def sends(session, server):
