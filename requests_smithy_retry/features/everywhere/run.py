@@ -307,13 +307,8 @@ def _run_file(program: str) -> int:
 
 def _first_on_path(*folder: str) -> None:
     """Set ``sys.path[0]`` as ``python`` does; now it is the current folder, from ``-m requests_smithy_retry``."""
-    if not _has_safe_path():
+    if not getattr(sys.flags, "safe_path", False):  # python -P (3.11 and later)
         sys.path[:1] = folder
-
-
-def _has_safe_path() -> bool:
-    """Return True if python runs with -P (3.11 and later)."""
-    return getattr(sys.flags, "safe_path", False)
 
 
 def _show_without_our_frames() -> None:

@@ -119,13 +119,6 @@ def given_retry(max_retries: Any) -> Any:
     return max_retries.given if isinstance(max_retries, QuietRetry) else max_retries
 
 
-def translate_retry(retry: Retry) -> Translated:
-    """Return the options that a ``Retry`` asks for."""
-    from .translation import translate_retry  # few programs give one
-
-    return translate_retry(retry)
-
-
 def translate(max_retries: Any) -> Translated:
     """Return the options that a ``max_retries`` asks for: a number of retries, None or a urllib3 ``Retry``."""
     max_retries = given_retry(max_retries)
@@ -134,8 +127,10 @@ def translate(max_retries: Any) -> Translated:
     if isinstance(max_retries, FixedRetry):
         return dict(max_retries.stands_for)
     if max_retries is None:
-        return {"max_attempts": translate_retry(Retry.DEFAULT)["max_attempts"]}
+        return {"max_attempts": translate(Retry.DEFAULT)["max_attempts"]}
     if isinstance(max_retries, Retry):
+        from .translation import translate_retry  # few programs give one
+
         return translate_retry(max_retries)
     if isinstance(max_retries, (int, float)) and max_retries is not True and max_retries >= 0:
         if max_retries == math.inf:

@@ -121,7 +121,8 @@ def test_a_bad_policy_is_told_in_one_line(name, value, said, folder, monkeypatch
 
 def test_a_safe_path_is_left_as_it_is(folder, monkeypatch, own_process, capsys):
     """With python -P nothing is put in front of the path."""
-    monkeypatch.setattr(run_module, "_has_safe_path", lambda: True)
+    flags = {name: getattr(sys.flags, name) for name in dir(sys.flags) if not name.startswith("_")}
+    monkeypatch.setattr(sys, "flags", types.SimpleNamespace(**{**flags, "safe_path": True}))
     before = list(sys.path)
     run_module.run(["program.py", "a"])
     assert before == sys.path
