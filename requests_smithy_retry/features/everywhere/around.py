@@ -27,6 +27,9 @@ from ..urllib3_retry import QuietRetry, given_retry, settings_of, translate, wit
 from .counts import Kind
 from .reached import Fate, fate_of, retries_nothing
 
+COPIED = ("theirs", "_name", "_mounted", "_is_dry", "_policy", "_policy_strategy")
+"""The attributes of a :class:`RetryAdapterAround` that its copies have, too."""
+
 
 def _of_theirs(name: str) -> Any:
     def method(self: Theirs, *args: Any, **kwargs: Any) -> Any:
@@ -89,8 +92,11 @@ class RetryAdapterAround(RetryAdapter, Theirs):
     tell: Callable[[RetryAdapterAround, Fate, RetryConfig], None] | None = None
     ended: Callable[[bool], None] | None = None
     """Is called after each send with True if it was a first-try success."""
-    _about: tuple[str, str, bool]
-    _policy: tuple[RetryConfig, RetryStrategy]
+    _name: str
+    _mounted: str
+    _is_dry: bool
+    _policy: RetryConfig
+    _policy_strategy: RetryStrategy
     _lock: threading.RLock
     _manager: Any
     _seen: Any
@@ -108,19 +114,12 @@ class RetryAdapterAround(RetryAdapter, Theirs):
         is_dry: bool = False,
         tell: Callable[[RetryAdapterAround, Fate, RetryConfig], None] | None = None,
     ) -> None:
-        self._begin(theirs, (name, mounted, is_dry), state, (state["retry_config"], state["strategy"]), tell)
+        own = {"theirs": theirs, "_name": name, "_mounted": mounted, "_is_dry": is_dry, "tell": tell}
+        self._begin({**own, "_policy": state["retry_config"], "_policy_strategy": state["strategy"]}, state)
         self.look()
 
-    def _begin(
-        self,
-        theirs: HTTPAdapter,
-        about: tuple[str, str, bool],
-        state: dict[str, Any],
-        policy: tuple[RetryConfig, RetryStrategy],
-        tell: Any = None,
-    ) -> None:
-        own = {"theirs": theirs, "_about": about, "_policy": policy, "tell": tell, "_lock": threading.RLock()}
-        vars(self).update(own, _seen=None, _manager=None)
+    def _begin(self, own: dict[str, Any], state: dict[str, Any]) -> None:
+        vars(self).update(own, _lock=threading.RLock(), _seen=None, _manager=None)
         self._take_on(state)
         self._is_made = True
 
@@ -172,7 +171,7 @@ class RetryAdapterAround(RetryAdapter, Theirs):
     @property
     def is_left(self) -> bool:
         """The program's own retries are in force, or it has none."""
-        return not (self.retry_config.enabled or self._about[2])
+        return not (self.retry_config.enabled or self._is_dry)
 
     @property
     def retries(self) -> Any:
@@ -180,14 +179,13 @@ class RetryAdapterAround(RetryAdapter, Theirs):
         return getattr(self.theirs, "max_retries", 0)
 
     def _adopt_fate(self, retries: Any) -> None:
-        name, mounted, is_dry = self._about
-        fate, (policy, strategy) = fate_of(self.theirs, name, retries, mounted), self._policy
+        fate, policy = fate_of(self.theirs, self._name, retries, self._mounted), self._policy
         if fate.is_translated:
             try:
                 policy = with_translated(policy, translate(retries))
             except (RetryConfigError, RetryConfigWarning) as refusal:
-                fate = Fate(f"{name}, whose max_retries cannot be translated: {refusal}", "replace")
-        is_off = is_dry or fate.remedy is not None
+                fate = Fate(f"{self._name}, whose max_retries cannot be translated: {refusal}", "replace")
+        is_off = self._is_dry or fate.remedy is not None
         if is_off:
             if self.retries is not retries:
                 self.theirs.max_retries = retries
@@ -198,7 +196,7 @@ class RetryAdapterAround(RetryAdapter, Theirs):
             self._adopt(policy)
         else:
             self.retry_config: RetryConfig = policy.replace(enabled=False) if is_off else policy
-            self._use(strategy)
+            self._use(self._policy_strategy)
         if self.tell is not None:
             self.tell(self, fate, policy)
 
@@ -235,15 +233,14 @@ class RetryAdapterAround(RetryAdapter, Theirs):
     # Copies and pickles have a copy of theirs, as that one copies itself.
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"theirs": (self.theirs, self._about, self._policy), STATE_KEY: self._state_to_copy()}
+        return {"own": {name: getattr(self, name) for name in COPIED}, STATE_KEY: self._state_to_copy()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        theirs, about, policy = state["theirs"]
-        self._begin(theirs, about, state[STATE_KEY], policy)
+        self._begin(state["own"], state[STATE_KEY])
         self._seen = self._to_see()
 
     def __copy__(self) -> Any:
         other = type(self).__new__(type(self))
-        state = {**self.__getstate__(), STATE_KEY: self._state_with_fresh_strategy()}
-        other.__setstate__({**state, "theirs": (copy.copy(self.theirs), self._about, self._policy)})
+        own = {**self.__getstate__()["own"], "theirs": copy.copy(self.theirs)}
+        other.__setstate__({"own": own, STATE_KEY: self._state_with_fresh_strategy()})
         return other
