@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ...config.sources import MOUNTED_VALUES
-from ...observing.summary import COUNTS, RetrySummary, add_up
+from ...observing.summary import RetrySummary, add_up
 
 NEVER = "never"
 """No value of ``mounted``: the adapter cannot have retries."""
@@ -78,14 +78,14 @@ class Reached:
 
 
 class Account(NamedTuple):
-    """The report of one process.
+    """The report of one process, as JSON can write it.
 
     :param reached: its adapters, by :meth:`Reached.as_data`.
-    :param did: the numbers of a summary, by :func:`did_of`.
+    :param did: the numbers of a summary without its hosts.
     """
 
     reached: list[Any]
-    did: list[Any]
+    did: Iterable[Any]
 
 
 def report(told: Iterable[Account], had: str, *, each: bool) -> list[str]:
@@ -103,8 +103,3 @@ def report(told: Iterable[Account], had: str, *, each: bool) -> list[str]:
     did = add_up(RetrySummary(*one.did) for one in all_told)
     lines = [line, str(did)] if did.operations else [line]
     return [*lines, *reached.unsent(), *(reached.lines() if each else ())]
-
-
-def did_of(summary: RetrySummary) -> list[Any]:
-    """Return what a summary counts, for another process."""
-    return [getattr(summary, name) for name in COUNTS]

@@ -176,7 +176,7 @@ class Installation:
 
     def _account(self) -> Account:
         from ...observing.summary import summary_of
-        from .counts import Account, did_of
+        from .counts import Account
 
         # A list of references is made in one step: other threads may mount adapters meanwhile.
         alive = [adapter for each in self._alive.valuerefs() if (adapter := each()) is not None]
@@ -184,7 +184,7 @@ class Installation:
             if hasattr(adapter, "theirs"):
                 adapter.look()  # so that the last word on it is told
         with _lock:
-            return Account(self._reached.as_data(), did_of(summary_of([self._adapter, *alive])))
+            return Account(self._reached.as_data(), summary_of([self._adapter, *alive])._replace(hosts={}))
 
     def tell_parent(self, is_plain: bool = False) -> None:
         """Report the adapters to the process that started this one; plain successes are reported later."""

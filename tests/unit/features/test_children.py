@@ -18,7 +18,7 @@ from requests_smithy_retry import RetryAdapter, install, mount, uninstall
 from requests_smithy_retry.features.everywhere import children, installation
 from requests_smithy_retry.features.everywhere import run as run_module
 from requests_smithy_retry.features.everywhere.children import Family
-from requests_smithy_retry.features.everywhere.counts import Account, did_of, report
+from requests_smithy_retry.features.everywhere.counts import Account, report
 from requests_smithy_retry.features.everywhere.installation import Told, install_later
 from requests_smithy_retry.features.everywhere.reached import unsent_by
 from requests_smithy_retry.observing.summary import RetrySummary
@@ -125,7 +125,7 @@ def test_at_the_end_all_are_told_of_together(family: Family, capsys: pytest.Capt
     other = Family()
     other.join(family.named())
     kinds = [["an adapter", None, "Policy()", ", a.py:1", "", 2], ["another", "all", None, "", "", 1]]
-    other.write([kinds, did_of(RetrySummary(operations=3, retried=1, retries=1, saved=1, waited=0.5))])
+    other.write([kinds, RetrySummary(operations=3, retried=1, retries=1, saved=1, waited=0.5)])
     run_module._report(os.getpid(), True)
     assert [
         "2 of 3 adapters would have retries: --mounted=all would reach 1 more (run --list names each)",
@@ -135,7 +135,7 @@ def test_at_the_end_all_are_told_of_together(family: Family, capsys: pytest.Capt
     ] == [line.removeprefix("requests-smithy-retry: ") for line in capsys.readouterr().err.splitlines()]
 
     other.join(family.named())
-    other.write([kinds, did_of(RetrySummary())])
+    other.write([kinds, RetrySummary()])
     install()
     requests.Session()
     run_module._report(os.getpid(), False)
@@ -182,7 +182,7 @@ def test_methods_that_may_be_applied_twice_are_told_of(
     family.begin()
     other = Family()
     other.join(family.named())
-    other.write([[["an adapter", None, "Policy()", "", "", 1]], did_of(RetrySummary())])
+    other.write([[["an adapter", None, "Policy()", "", "", 1]], RetrySummary()])
     if is_installed:
         install()
         requests.Session()
