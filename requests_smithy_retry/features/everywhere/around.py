@@ -24,22 +24,22 @@ from ...errors import RetryConfigError, RetryConfigWarning
 from ...observing.history import ATTRIBUTE
 from ...wire.pools import use_our_connections
 from ..urllib3_retry import QuietRetry, given_retry, settings_of, translate, with_translated
-from .counts import Kind
-from .reached import Fate, fate_of, retries_nothing
+from .counts import AdapterKind
+from .decisions import Decision, decide, retries_nothing
 
 COPIED = ("theirs", "_name", "_mounted", "_is_dry", "_policy", "_policy_strategy")
 """The attributes of a :class:`RetryAdapterAround` that its copies have, too."""
 
 
-def _of_theirs(name: str) -> Any:
-    def method(self: Theirs, *args: Any, **kwargs: Any) -> Any:
+def _delegated(name: str) -> Any:
+    def method(self: Delegating, *args: Any, **kwargs: Any) -> Any:
         return getattr(self.theirs, name)(*args, **kwargs)
 
     return method
 
 
-class Theirs(HTTPAdapter):
-    """What our adapter has beneath it: each method of ``HTTPAdapter`` is that of their adapter."""
+class Delegating(HTTPAdapter):
+    """An adapter each of whose methods calls that of another adapter."""
 
     theirs: Any
 
@@ -60,20 +60,20 @@ class Theirs(HTTPAdapter):
             response.connection = self  # what follows it, of digest authentication say
         return response
 
-    close: Any = _of_theirs("close")
-    init_poolmanager: Any = _of_theirs("init_poolmanager")
-    proxy_manager_for: Any = _of_theirs("proxy_manager_for")
-    get_connection_with_tls_context: Any = _of_theirs("get_connection_with_tls_context")
-    build_connection_pool_key_attributes: Any = _of_theirs("build_connection_pool_key_attributes")
-    get_connection: Any = _of_theirs("get_connection")
-    cert_verify: Any = _of_theirs("cert_verify")
-    build_response: Any = _of_theirs("build_response")
-    request_url: Any = _of_theirs("request_url")
-    add_headers: Any = _of_theirs("add_headers")
-    proxy_headers: Any = _of_theirs("proxy_headers")
+    close: Any = _delegated("close")
+    init_poolmanager: Any = _delegated("init_poolmanager")
+    proxy_manager_for: Any = _delegated("proxy_manager_for")
+    get_connection_with_tls_context: Any = _delegated("get_connection_with_tls_context")
+    build_connection_pool_key_attributes: Any = _delegated("build_connection_pool_key_attributes")
+    get_connection: Any = _delegated("get_connection")
+    cert_verify: Any = _delegated("cert_verify")
+    build_response: Any = _delegated("build_response")
+    request_url: Any = _delegated("request_url")
+    add_headers: Any = _delegated("add_headers")
+    proxy_headers: Any = _delegated("proxy_headers")
 
 
-class RetryAdapterAround(RetryAdapter, Theirs):
+class RetryAdapterAround(RetryAdapter, Delegating):
     """A :class:`RetryAdapter` around an adapter that somebody mounted, or that a session made for itself.
 
     Assigning or changing their ``max_retries`` later has the same effect as before mounting. Attributes that our
@@ -84,13 +84,12 @@ class RetryAdapterAround(RetryAdapter, Theirs):
     :param mounted: which adapters get retries, and which are left to the program.
     :param state: the state of the adapter whose policy it has.
     :param is_dry: nothing is changed; it only reports what would be.
-    :param tell: is called with each fate, and the policy in force.
+    :param on_decision: is called with each decision, and the policy in force.
     """
 
-    kind: Kind | None = None
-    """By which it was counted."""
-    tell: Callable[[RetryAdapterAround, Fate, RetryConfig], None] | None = None
-    ended: Callable[[bool], None] | None = None
+    counted_as: AdapterKind | None = None
+    on_decision: Callable[[RetryAdapterAround, Decision, RetryConfig], None] | None = None
+    after_send: Callable[[bool], None] | None = None
     """Is called after each send with True if it was a first-try success."""
     _name: str
     _mounted: str
@@ -98,8 +97,8 @@ class RetryAdapterAround(RetryAdapter, Theirs):
     _policy: RetryConfig
     _policy_strategy: RetryStrategy
     _lock: threading.RLock
-    _manager: Any
-    _seen: Any
+    _seen_manager: Any
+    _seen_settings: Any
     """Their ``max_retries``, and the settings of the program's own, when they were adopted."""
     _is_made = False
     """Once this is true, a new attribute is theirs."""
@@ -112,14 +111,14 @@ class RetryAdapterAround(RetryAdapter, Theirs):
         state: dict[str, Any],
         *,
         is_dry: bool = False,
-        tell: Callable[[RetryAdapterAround, Fate, RetryConfig], None] | None = None,
+        on_decision: Callable[[RetryAdapterAround, Decision, RetryConfig], None] | None = None,
     ) -> None:
-        own = {"theirs": theirs, "_name": name, "_mounted": mounted, "_is_dry": is_dry, "tell": tell}
+        own = {"theirs": theirs, "_name": name, "_mounted": mounted, "_is_dry": is_dry, "on_decision": on_decision}
         self._begin({**own, "_policy": state["retry_config"], "_policy_strategy": state["strategy"]}, state)
-        self.look()
+        self.adopt_changes()
 
     def _begin(self, own: dict[str, Any], state: dict[str, Any]) -> None:
-        vars(self).update(own, _lock=threading.RLock(), _seen=None, _manager=None)
+        vars(self).update(own, _lock=threading.RLock(), _seen_settings=None, _seen_manager=None)
         self._take_on(state)
         self._is_made = True
 
@@ -133,10 +132,10 @@ class RetryAdapterAround(RetryAdapter, Theirs):
         proxies: Any = None,
     ) -> Response:
         """Send a request by the policy in force, which the program may have changed meanwhile."""
-        self.look()
+        self.adopt_changes()
         if proxies and self.retry_config.enabled:
             self._prepare_proxy(request, proxies)
-        if self.ended is None:
+        if self.after_send is None:
             return super().send(request, stream, timeout, verify, cert, proxies)
         at_once = False
         try:
@@ -144,7 +143,7 @@ class RetryAdapterAround(RetryAdapter, Theirs):
             at_once = ATTRIBUTE not in vars(response)
             return response
         finally:
-            self.ended(at_once)
+            self.after_send(at_once)
 
     def _prepare_proxy(self, request: PreparedRequest, proxies: Any) -> None:
         """Prepare the pools of a proxy, before their ``send`` asks for one."""
@@ -153,23 +152,23 @@ class RetryAdapterAround(RetryAdapter, Theirs):
             if proxy:
                 self.proxy_manager_for(prepend_scheme_if_needed(proxy, "http"))
 
-    def look(self) -> None:
+    def adopt_changes(self) -> None:
         """Adopt what the program has changed in their ``max_retries``, and their pools."""
         manager = getattr(self.theirs, "poolmanager", None)
-        if manager is not self._manager:
-            vars(self)["_manager"] = manager
+        if manager is not self._seen_manager:
+            vars(self)["_seen_manager"] = manager
             self._use_our_pools()
-        if self._seen != self._to_see():
+        if self._seen_settings != self._settings_now():
             with self._lock:
-                self._adopt_fate(given_retry(self.retries))
-                self._seen = self._to_see()
+                self._apply(given_retry(self.retries))
+                self._seen_settings = self._settings_now()
 
-    def _to_see(self) -> tuple[Any, dict[str, Any]]:
+    def _settings_now(self) -> tuple[Any, dict[str, Any]]:
         retries = self.retries
         return retries, settings_of(given_retry(retries))
 
     @property
-    def is_left(self) -> bool:
+    def is_left_alone(self) -> bool:
         """The program's own retries are in force, or it has none."""
         return not (self.retry_config.enabled or self._is_dry)
 
@@ -178,35 +177,35 @@ class RetryAdapterAround(RetryAdapter, Theirs):
         """Their ``max_retries``; that of an adapter without the attribute is 0."""
         return getattr(self.theirs, "max_retries", 0)
 
-    def _adopt_fate(self, retries: Any) -> None:
-        fate, policy = fate_of(self.theirs, self._name, retries, self._mounted), self._policy
-        if fate.is_translated:
+    def _apply(self, retries: Any) -> None:
+        decision, policy = decide(self.theirs, self._name, retries, self._mounted), self._policy
+        if decision.is_translated:
             try:
                 policy = with_translated(policy, translate(retries))
             except (RetryConfigError, RetryConfigWarning) as refusal:
-                fate = Fate(f"{self._name}, whose max_retries cannot be translated: {refusal}", "replace")
-        is_off = self._is_dry or fate.remedy is not None
+                decision = Decision(f"{self._name}, whose max_retries cannot be translated: {refusal}", "replace")
+        is_off = self._is_dry or decision.needed is not None
         if is_off:
             if self.retries is not retries:
                 self.theirs.max_retries = retries
         elif not retries_nothing(retries):
             self.theirs.max_retries = QuietRetry(retries)
-        if fate.is_translated and not is_off:
+        if decision.is_translated and not is_off:
             self._is_shared = True
             self._adopt(policy)
         else:
             self.retry_config: RetryConfig = policy.replace(enabled=False) if is_off else policy
             self._use(self._policy_strategy)
-        if self.tell is not None:
-            self.tell(self, fate, policy)
+        if self.on_decision is not None:
+            self.on_decision(self, decision, policy)
 
     def _use_our_pools(self, manager: Any = None) -> None:
         if self.retry_config.enabled:
             super()._use_our_pools(manager)
 
     # Above our own shortcuts, which are not for their adapter.
-    get_connection_with_tls_context: Any = Theirs.get_connection_with_tls_context
-    request_url: Any = Theirs.request_url
+    get_connection_with_tls_context: Any = Delegating.get_connection_with_tls_context
+    request_url: Any = Delegating.request_url
 
     def _use_our_connections(self) -> None:
         use_our_connections(self.theirs, self.addresses)
@@ -219,7 +218,7 @@ class RetryAdapterAround(RetryAdapter, Theirs):
     @max_retries.setter
     def max_retries(self, value: Any) -> None:
         self.theirs.max_retries = value
-        self.look()
+        self.adopt_changes()
 
     def __getattr__(self, name: str) -> Any:
         if name == "theirs":  # not yet: it is being unpickled
@@ -237,7 +236,7 @@ class RetryAdapterAround(RetryAdapter, Theirs):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._begin(state["own"], state[STATE_KEY])
-        self._seen = self._to_see()
+        self._seen_settings = self._settings_now()
 
     def __copy__(self) -> Any:
         other = type(self).__new__(type(self))

@@ -13,31 +13,31 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-EVERY = 0.25
+REPORT_INTERVAL = 0.25
 """Seconds between two reports of first-try successes; a process reports everything else at once."""
 
 
-class Family:
+class ProgramProcesses:
     """The processes of one program."""
 
     def __init__(self) -> None:
-        self.parent: int = 0
+        self.main_process: int = 0
         """The id of the program's own process; 0: nothing is counted."""
         self.folder: str = ""
         """Empty until a process is started."""
         self.on_fork: Callable[[], None] | None = None
         """Called in a forked process, which counts from 0."""
 
-    def begin(self) -> None:
+    def start_counting(self) -> None:
         """Make this the program's own process."""
-        is_first = not self.parent
-        self.parent, self.folder = os.getpid(), ""
+        is_first = not self.main_process
+        self.main_process, self.folder = os.getpid(), ""
         if is_first and hasattr(os, "register_at_fork"):
-            os.register_at_fork(before=self.named, after_in_child=self._forked)
+            os.register_at_fork(before=self.make_folder, after_in_child=self._after_fork)
 
-    def named(self) -> str:
+    def make_folder(self) -> str:
         """Return the folder; the program's own process makes it."""
-        if self.parent == os.getpid() and not self.folder:
+        if self.main_process == os.getpid() and not self.folder:
             import tempfile
 
             self.folder = tempfile.mkdtemp(prefix="requests-smithy-retry-")
@@ -45,38 +45,38 @@ class Family:
 
     def join(self, folder: str) -> None:
         """Make this a process that the program started."""
-        self.parent, self.folder = -1, folder
+        self.main_process, self.folder = -1, folder
 
     @property
     def is_child(self) -> bool:
-        return self.folder != "" and self.parent != os.getpid()
+        return self.folder != "" and self.main_process != os.getpid()
 
-    def _forked(self) -> None:  # pragma: no cover - runs in the child, whose end by os._exit leaves no measurement
+    def _after_fork(self) -> None:  # pragma: no cover - runs in the child, whose end by os._exit leaves no measurement
         if self.is_child and self.on_fork is not None:
             self.on_fork()
 
-    def at_end(self, tell: Callable[[], None]) -> None:
+    def call_at_end(self, function: Callable[[], None]) -> None:
         """Call a function when this process ends, unless it is killed."""
         import sys
 
         # The inherited end of a forked process calls what is registered with atexit. That of multiprocessing does not.
         util: Any = sys.modules.get("multiprocessing.util")
         if util is not None:
-            util.Finalize(None, tell, exitpriority=-1)
+            util.Finalize(None, function, exitpriority=-1)
 
-    def write(self, told: Any) -> None:
+    def write_report(self, report: Any) -> None:
         """Write the report of this process."""
         import json
 
         path = os.path.join(self.folder, str(os.getpid()))
         try:
             with open(f"{path}.new", "w", encoding="utf-8") as file:
-                json.dump(told, file)
+                json.dump(report, file)
             os.replace(f"{path}.new", path)
         except OSError:  # the program's own process has ended
             pass
 
-    def heard(self) -> Iterator[Any]:
+    def read_reports(self) -> Iterator[Any]:
         """Yield the reports of the others; remove the folder."""
         folder, self.folder = self.folder, ""
         if not folder:
@@ -91,4 +91,4 @@ class Family:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-FAMILY = Family()
+PROCESSES = ProgramProcesses()

@@ -12,38 +12,38 @@ NEVER = "never"
 """No value of ``mounted``: the adapter cannot have retries."""
 
 
-class Kind(NamedTuple):
+class AdapterKind(NamedTuple):
     """Adapters that one sentence describes.
 
     :param sentence: whose they are, their class, and their own retries.
-    :param remedy: the value of ``mounted`` that would reach them; None: they have retries.
+    :param needed: the value of ``mounted`` by which they would get retries; None: they have them.
     :param policy: by which they retry, if they do: a config, or its text.
     :param where: in a dry run, the line that mounted them or made their session.
-    :param unsent: what their own ``Retry`` sent again and the policy does not, and the variable that brings it back.
+    :param no_longer_retried: what their own ``Retry`` retried and the policy does not; variables that bring it back.
     """
 
     sentence: str
-    remedy: str | None = None
+    needed: str | None = None
     policy: Any = None
     where: str = ""
-    unsent: str = ""
+    no_longer_retried: str = ""
 
 
-class Reached:
+class AdapterCounts:
     """Counts of adapters, by kind. The caller holds a lock."""
 
     def __init__(self) -> None:
-        self._counts: dict[Kind, int] = {}
+        self._counts: dict[AdapterKind, int] = {}
 
-    def add(self, kind: Kind, by: int = 1) -> None:
+    def add(self, kind: AdapterKind, by: int = 1) -> None:
         """Count an adapter of a kind, or with ``by=-1`` uncount it."""
         self._counts[kind] = self._counts.get(kind, 0) + by
 
-    def count(self, *remedies: str | None) -> int:
+    def count(self, *needed: str | None) -> int:
         """Return how many adapters one of these values of ``mounted`` would reach; None: how many have retries."""
-        return sum(number for kind, number in self._counts.items() if kind.remedy in remedies)
+        return sum(number for kind, number in self._counts.items() if kind.needed in needed)
 
-    def line(self, had: str, processes: int) -> str:
+    def line(self, verb: str, processes: int) -> str:
         """Return one line for all of them, with this verb; an empty one where there are none."""
         total, reached = sum(self._counts.values()), self.count(None)
         if not total:
@@ -56,20 +56,20 @@ class Reached:
         left += [f"{self.count(NEVER)} cannot have them"] if self.count(NEVER) else []
         more = f": {', '.join(left)} (run --list names each)" if left else ""
         of = f" of {processes} processes" if processes > 1 else ""
-        return f"{reached or 'none'} of {total} {'adapter' if total == 1 else 'adapters'}{of} {had} retries{more}"
+        return f"{reached or 'none'} of {total} {'adapter' if total == 1 else 'adapters'}{of} {verb} retries{more}"
 
-    def unsent(self) -> Iterator[str]:
-        """Yield a line for methods that the program's own ``Retry`` sent again, and that are not any more."""
+    def no_longer_retried(self) -> Iterator[str]:
+        """Yield a line for each thing that the program's own ``Retry`` retried, and the policy does not."""
         numbers: dict[str, int] = {}
         for kind, number in self._counts.items():
-            numbers[kind.unsent] = numbers.get(kind.unsent, 0) + number
+            numbers[kind.no_longer_retried] = numbers.get(kind.no_longer_retried, 0) + number
         for clause, number in numbers.items():
             if clause:
                 yield f"the own Retry of {number} {'adapter' if number == 1 else 'adapters'} {clause}"
 
     def lines(self) -> Iterator[str]:
         for kind, number in self._counts.items():
-            yield f"{number} x {kind.sentence}{kind.where}: {'left alone' if kind.remedy else kind.policy}"
+            yield f"{number} x {kind.sentence}{kind.where}: {'left alone' if kind.needed else kind.policy}"
 
     def as_data(self) -> list[Any]:
         """Return the counts for another process, as JSON can write them."""
@@ -77,29 +77,29 @@ class Reached:
         return [[*kind._replace(policy=kind.policy and repr(kind.policy)), number] for kind, number in counts if number]
 
 
-class Account(NamedTuple):
+class ProcessReport(NamedTuple):
     """The report of one process, as JSON can write it.
 
-    :param reached: its adapters, by :meth:`Reached.as_data`.
-    :param did: the numbers of a summary without its hosts.
+    :param adapters: by :meth:`AdapterCounts.as_data`.
+    :param summary: what their retries did, without its hosts.
     """
 
-    reached: list[Any]
-    did: Iterable[Any]
+    adapters: list[Any]
+    summary: Iterable[Any]
 
 
-def report(told: Iterable[Account], had: str, *, each: bool) -> list[str]:
+def report(reports: Iterable[ProcessReport], verb: str, *, each: bool) -> list[str]:
     """Return the lines at the end: how many adapters of all processes had retries, and what these did.
 
     :param each: also a line for each kind of adapters.
     """
-    reached, all_told = Reached(), [one for one in told if one.reached or any(one.did)]
-    for one in all_told:
-        for *kind, number in one.reached:
-            reached.add(Kind(*kind), number)
-    line = reached.line(had, len(all_told))
+    counts, reports = AdapterCounts(), [one for one in reports if one.adapters or any(one.summary)]
+    for one in reports:
+        for *kind, number in one.adapters:
+            counts.add(AdapterKind(*kind), number)
+    line = counts.line(verb, len(reports))
     if not line:
         return []
-    did = add_up(RetrySummary(*one.did) for one in all_told)
+    did = add_up(RetrySummary(*one.summary) for one in reports)
     lines = [line, str(did)] if did.operations else [line]
-    return [*lines, *reached.unsent(), *(reached.lines() if each else ())]
+    return [*lines, *counts.no_longer_retried(), *(counts.lines() if each else ())]

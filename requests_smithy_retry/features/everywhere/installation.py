@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .children import EVERY, FAMILY
+from .children import PROCESSES, REPORT_INTERVAL
 
 if TYPE_CHECKING:
     import requests
@@ -21,34 +21,34 @@ if TYPE_CHECKING:
     from ...config.retry_config import RetryConfig, RetryOptions
     from ...core.strategy import RetryStrategy
     from ...errors import RetryConfigError
-    from .counts import Account
-    from .reached import Fate
+    from .counts import ProcessReport
+    from .decisions import Decision
 else:  # pragma: no branch - for typing.get_type_hints; what a policy needs is imported by install()
     from ...config.retry_config import RetryConfig, RetryOptions
     from ...errors import RetryConfigError
     from ...typing_names import Unpack
 
-    Account = BaseAdapter = Fate = RetryAdapter = RetryStrategy = Any
+    ProcessReport = BaseAdapter = Decision = RetryAdapter = RetryStrategy = Any
 
 
-class Told(NamedTuple):
-    """The callbacks of ``run`` for what an installation meets.
+class RunOptions(NamedTuple):
+    """How ``run`` installs.
 
     :param refuse: is called with the error of a bad policy.
-    :param at_once: is called with a sentence as soon as an adapter is left alone while none has retries.
+    :param warn: is called with a sentence as soon as an adapter is left alone while none has retries.
     :param is_dry: nothing is changed; each adapter is reported.
     """
 
     refuse: Callable[[RetryConfigError], None]
-    at_once: Callable[[str], None]
+    warn: Callable[[str], None]
     is_dry: bool = False
 
 
 class Installation:
     """The result of :func:`install`: the policy, and the strategy that all sessions share."""
 
-    def __init__(self, adapter: RetryAdapter, mounted: str, told: Told | None = None) -> None:
-        from .counts import Reached
+    def __init__(self, adapter: RetryAdapter, mounted: str, run: RunOptions | None = None) -> None:
+        from .counts import AdapterCounts
 
         adapter.share_strategy()
         self.config: RetryConfig = adapter.retry_config
@@ -56,11 +56,11 @@ class Installation:
         self.mounted: str = mounted
         self._adapter = adapter
         self._left_alone: dict[str, object] = {}
-        self._reached = Reached()
+        self._counts = AdapterCounts()
         # By identity: an adapter of others may not be hashable.
         self._alive: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
-        self._told = told
-        self._written = -math.inf  # when this process last told the one that started it
+        self._run_options = run
+        self._reported_at = -math.inf  # when this process last reported to the program's own
 
     @property
     def left_alone(self) -> tuple[str, ...]:
@@ -76,93 +76,94 @@ class Installation:
         vars(session)[MARK] = own
         for prefix, adapter in session.adapters.items():
             if type(adapter) is HTTPAdapter:
-                own[:] = own or [self._around(adapter, "an adapter of requests' own", own_mounted)]
+                own[:] = own or [self._make_around(adapter, "an adapter of requests' own", own_mounted)]
                 session.adapters[prefix] = own[0]
             else:
-                session.adapters[prefix] = self.reach(adapter)
+                session.adapters[prefix] = self.adapter_to_mount(adapter)
 
     @property
     def is_dry(self) -> bool:
         """Nothing is changed, only reported."""
-        return self._told is not None and self._told.is_dry
+        return self._run_options is not None and self._run_options.is_dry
 
-    def reach(self, adapter: Any) -> Any:
+    def adapter_to_mount(self, adapter: Any) -> Any:
         """Return what is mounted instead of an adapter: ours around it, or itself if it is left alone."""
         from requests.adapters import HTTPAdapter  # as above
 
         from ..urllib3_retry import given_retry
         from .counts import NEVER
-        from .reached import Fate, fate_of
+        from .decisions import Decision, decide
 
         name = f"{_owner(adapter)}'s {type(adapter).__qualname__}"
         if not self.config.enabled:
             return adapter
         if isinstance(adapter, type(self._adapter)):
             if self._alive.get(id(adapter)) is not adapter:
-                self._note(None, Fate(name), adapter.retry_config)
+                self._record(None, Decision(name), adapter.retry_config)
                 self._alive[id(adapter)] = adapter
             return adapter
         known = self._alive.get(id(adapter))
         if known is not None and known.theirs is adapter:
             return known
         if not isinstance(adapter, HTTPAdapter):
-            return self._left(adapter, Fate(f"{name}, which is not an HTTPAdapter", NEVER))
-        fate = fate_of(adapter, name, given_retry(getattr(adapter, "max_retries", 0)), self.mounted)
-        if fate.remedy is not None:
-            return self._left(adapter, fate)
-        around = self._around(adapter, name, self.mounted)
-        return adapter if around.is_left else around
+            return self._leave_alone(adapter, Decision(f"{name}, which is not an HTTPAdapter", NEVER))
+        decision = decide(adapter, name, given_retry(getattr(adapter, "max_retries", 0)), self.mounted)
+        if decision.needed is not None:
+            return self._leave_alone(adapter, decision)
+        around = self._make_around(adapter, name, self.mounted)
+        return adapter if around.is_left_alone else around
 
-    def _left(self, adapter: Any, fate: Fate) -> Any:
-        self._note(None, fate, self.config)
+    def _leave_alone(self, adapter: Any, decision: Decision) -> Any:
+        self._record(None, decision, self.config)
         return adapter
 
-    def _around(self, adapter: Any, name: str, mounted: str) -> Any:
+    def _make_around(self, adapter: Any, name: str, mounted: str) -> Any:
         from .around import RetryAdapterAround
 
         state = {**self._adapter._state_to_copy(), "_addresses": self._adapter.addresses}
         state["counters"] = self._adapter.counters  # to the end, whatever becomes of the session
-        made = RetryAdapterAround(adapter, name, mounted, state, is_dry=self.is_dry, tell=self._note)
-        made.ended = None if self._told is None else self.tell_parent
+        made = RetryAdapterAround(adapter, name, mounted, state, is_dry=self.is_dry, on_decision=self._record)
+        made.after_send = None if self._run_options is None else self.report_to_parent
         with _lock:
             self._alive[id(adapter)] = made
         return made
 
-    def _note(self, around: Any, fate: Fate, policy: RetryConfig) -> None:
-        """Count an adapter, or its changed fate; log why one is left alone."""
+    def _record(self, around: Any, decision: Decision, policy: RetryConfig) -> None:
+        """Count an adapter by a decision, in place of the one before; log why it is left alone."""
         from ...checks import is_first
         from ...observing.log import log_left_alone
-        from .counts import Kind
-        from .reached import calling_line, unsent_by
+        from .counts import AdapterKind
+        from .decisions import calling_line, no_longer_retried
 
-        before: Kind | None = getattr(around, "kind", None)
+        before: AdapterKind | None = getattr(around, "counted_as", None)
         with _lock:
             if before is not None:
-                self._reached.add(before, -1)
+                self._counts.add(before, -1)
             where = before.where if before is not None else f", {calling_line()}" if self.is_dry else ""
-            shown, unsent = (None, "") if fate.remedy is not None else (policy, unsent_by(policy, fate.ignored))
-            kind = Kind(fate.sentence, fate.remedy, shown, where, unsent)
-            self._reached.add(kind)
+            kind = AdapterKind(decision.sentence, decision.needed, where=where)
+            if decision.needed is None:
+                kind = kind._replace(policy=policy, no_longer_retried=no_longer_retried(policy, decision.ignored))
+            self._counts.add(kind)
             if around is not None:
-                around.kind = kind
-        if fate.remedy is not None and is_first(self._left_alone, fate.sentence):
-            log_left_alone(fate.sentence)
-        self.tell_parent(True)
+                around.counted_as = kind
+        if decision.needed is not None and is_first(self._left_alone, decision.sentence):
+            log_left_alone(decision.sentence)
+        self.report_to_parent(True)
 
-    def look_at(self, session: requests.Session) -> None:
+    def after_mount(self, session: requests.Session) -> None:
         """Notice, after an adapter was mounted, that it replaced the session's own, and that none retries."""
         own = vars(session)[MARK]
         with _lock:
             if own and not any(each is own[0] for each in session.adapters.values()):
                 gone = own.pop()
-                gone.tell = None
-                self._reached.add(gone.kind, -1)
-            told, is_reached = self._told, self._reached.count(None)
-        if told is not None and self._left_alone and not (is_reached or told.is_dry or FAMILY.is_child):
-            self._told = None
-            told.at_once(f"nothing in this program has retries so far; left alone: {next(iter(self._left_alone))}")
+                gone.on_decision = None
+                self._counts.add(gone.counted_as, -1)
+            run, has_retries = self._run_options, self._counts.count(None)
+        if run is not None and self._left_alone and not (has_retries or run.is_dry or PROCESSES.is_child):
+            self._run_options = None
+            run.warn(f"nothing in this program has retries so far; left alone: {next(iter(self._left_alone))}")
 
-    def report(self, *, each: bool = False, others: Iterable[Account] = ()) -> list[str]:
+    def report(self, *, each: bool = False, others: Iterable[ProcessReport] = ()) -> list[str]:
         """Return a line that counts the adapters with retries, and one about what their retries did.
 
         :param each: also a line for each kind of adapters.
@@ -172,39 +173,39 @@ class Installation:
 
         if not self.config.enabled:
             return [f"retries are switched off: {self.config.shown('enabled')}"]
-        return report([self._account(), *others], "would have" if self.is_dry else "had", each=each)
+        return report([self._report_of_process(), *others], "would have" if self.is_dry else "had", each=each)
 
-    def _account(self) -> Account:
+    def _report_of_process(self) -> ProcessReport:
         from ...observing.summary import summary_of
-        from .counts import Account
+        from .counts import ProcessReport
 
         # A list of references is made in one step: other threads may mount adapters meanwhile.
         alive = [adapter for each in self._alive.valuerefs() if (adapter := each()) is not None]
         for adapter in alive:
             if hasattr(adapter, "theirs"):
-                adapter.look()  # so that the last word on it is told
+                adapter.adopt_changes()  # so that it is counted by the latest decision
         with _lock:
-            return Account(self._reached.as_data(), summary_of([self._adapter, *alive])._replace(hosts={}))
+            return ProcessReport(self._counts.as_data(), summary_of([self._adapter, *alive])._replace(hosts={}))
 
-    def tell_parent(self, is_plain: bool = False) -> None:
-        """Report the adapters to the process that started this one; plain successes are reported later."""
+    def report_to_parent(self, is_first_try: bool = False) -> None:
+        """Report the adapters to the process that started this one; first-try successes are reported later."""
         now = self._adapter.clock.now()
-        if not FAMILY.is_child or (is_plain and now - self._written < EVERY):
+        if not PROCESSES.is_child or (is_first_try and now - self._reported_at < REPORT_INTERVAL):
             return
-        if self._written == -math.inf:
-            FAMILY.at_end(self.tell_parent)
-        self._written = now
-        FAMILY.write(self._account())
+        if self._reported_at == -math.inf:
+            PROCESSES.call_at_end(self.report_to_parent)
+        self._reported_at = now
+        PROCESSES.write_report(self._report_of_process())
 
-    def count_anew(self) -> None:
+    def restart_counts(self) -> None:
         """Count from 0, in a forked process."""
-        from .counts import Reached
+        from .counts import AdapterCounts
 
-        self._reached, self._written = Reached(), -math.inf
+        self._counts, self._reported_at = AdapterCounts(), -math.inf
         for adapter in [self._adapter, *self._alive.values()]:
             adapter.counters.forget()
             if hasattr(adapter, "theirs"):
-                adapter.kind = None
+                adapter.counted_as = None
 
     def __repr__(self) -> str:
         left = f"; left alone: {'; '.join(self._left_alone)}" if self._left_alone else ""
@@ -218,8 +219,8 @@ def _owner(adapter: BaseAdapter) -> str:
 
 _lock = threading.RLock()
 _current: Installation | None = None
-_later: Told | None = None
-"""Reports a bad environment, which the first session reads; None: nothing is to be read."""
+_pending: RunOptions | None = None
+"""With which the first session installs the environment's policy; None: it installs nothing."""
 _wrapped: dict[str, tuple[Any, Any]] = {}
 """Each method of ``Session`` that is replaced while something is installed: the original one, and ours."""
 
@@ -256,41 +257,41 @@ def install(
     :returns: the installation in force.
     :raises RetryConfigError: for a bad option.
     """
-    global _current, _later
+    global _current, _pending
     with _lock:
         given = config, strategy, defaults, mounted
         if _current is not None and given == (None, None, None, None) and not options:
             return _current
-        _current, _later = _prepare(mounted, config=config, strategy=strategy, defaults=defaults, **options), None
+        _current, _pending = _prepare(mounted, config=config, strategy=strategy, defaults=defaults, **options), None
         _wrap()
         return _current
 
 
-def install_later(told: Told) -> None:
+def install_later(options: RunOptions) -> None:
     """Install the environment's policy, but read the environment, and import the rest, with the first session."""
-    global _later
+    global _pending
     with _lock:
         if _current is None:
-            _later = _later or told
+            _pending = _pending or options
         _wrap()
 
 
 def _in_force() -> Installation | None:
     """Return what is installed; the first session makes it if ``run`` left it for later."""
-    global _current, _later
-    if _later is None:
+    global _current, _pending
+    if _pending is None:
         return _current
     from ...errors import RetryConfigError
 
     with _lock:
-        if _later is not None:  # another thread may have been first
+        if _pending is not None:  # another thread may have been first
             try:
                 # Nobody can mount an adapter in a program as it is.
-                _current = _prepare(None, "plain", _later)
+                _current = _prepare(None, "plain", _pending)
             except RetryConfigError as refusal:
-                _later.refuse(refusal)
+                _pending.refuse(refusal)
             else:
-                _later = None
+                _pending = None
         return _current
 
 
@@ -298,12 +299,12 @@ def current() -> Installation | None:
     return _current
 
 
-def _count_anew() -> None:  # pragma: no cover - as below
+def _restart_counts() -> None:  # pragma: no cover - as below
     if _current is not None:
-        _current.count_anew()
+        _current.restart_counts()
 
 
-FAMILY.on_fork = _count_anew
+PROCESSES.on_fork = _restart_counts
 
 
 def uninstall() -> None:
@@ -311,9 +312,9 @@ def uninstall() -> None:
 
     Sessions made in between keep their adapters.
     """
-    global _current, _later
+    global _current, _pending
     with _lock:
-        _current = _later = None
+        _current = _pending = None
         for name in list(_wrapped):
             if is_wrapped(name):
                 setattr(_sessions(), name, _wrapped.pop(name)[0])
@@ -340,14 +341,14 @@ if hasattr(os, "register_at_fork"):  # pragma: no branch - absent only where the
     os.register_at_fork(after_in_child=_renew_lock)  # a child inherits no lock that another thread held
 
 
-def _prepare(mounted: str | None, default: str = "none", told: Told | None = None, **policy: Any) -> Installation:
+def _prepare(mounted: str | None, default: str = "none", run: RunOptions | None = None, **policy: Any) -> Installation:
     from ...adapter import RetryAdapter  # keeps the import of the package cheap
     from ...config.sources import mounted_of
 
     adapter = RetryAdapter(**policy)
     config = adapter.retry_config
     environ = os.environ if config.trust_env and config.enabled else {}
-    return Installation(adapter, mounted_of(mounted, environ, default=default), told)
+    return Installation(adapter, mounted_of(mounted, environ, default=default), run)
 
 
 def _wrap() -> None:
@@ -378,7 +379,7 @@ def _mount(plain: Any) -> Any:
             plain(self, prefix, adapter)
             return
         is_left_alone = any(adapter is each for each in self.adapters.values())  # and was counted
-        plain(self, prefix, adapter if is_left_alone else installation.reach(adapter))
-        installation.look_at(self)
+        plain(self, prefix, adapter if is_left_alone else installation.adapter_to_mount(adapter))
+        installation.after_mount(self)
 
     return mount

@@ -13,7 +13,7 @@ import os
 import sys
 from types import ModuleType
 
-from .children import FAMILY
+from .children import PROCESSES
 
 TYPE_CHECKING = False  # as in typing: a program that does not use requests pays for no import that it does not make
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def run(arguments: Sequence[str]) -> int:
         return 2
     if not _is_good_policy(mounted) or not (is_module or _is_there(program)):
         return 2
-    FAMILY.begin()
+    PROCESSES.start_counting()
     install_when_needed(is_dry=is_dry)
     sys.argv[:] = rest
     atexit.register(_report, os.getpid(), is_dry)  # before those of the program, and so called after them
@@ -93,7 +93,7 @@ def install_when_needed(*, is_dry: bool = False, folder: str = "") -> None:
     :param folder: in a process that the program started: where it writes its report.
     """
     if folder:
-        FAMILY.join(folder)
+        PROCESSES.join(folder)
     after_import("requests", lambda requests: _install(requests, is_dry=is_dry))
     for name in () if is_dry else SPAWNING:
         after_import(name, _cover_children)
@@ -151,9 +151,9 @@ class _Finder:
 def _install(requests: Any, *, is_dry: bool = False) -> None:
     # A module of this name may be the program's own.
     if hasattr(requests, "sessions"):
-        from .installation import Told, install_later
+        from .installation import RunOptions, install_later
 
-        install_later(Told(_refuse, _tell, is_dry))
+        install_later(RunOptions(_refuse, _tell, is_dry))
 
 
 def _refuse(refusal: RetryConfigError) -> None:
@@ -167,13 +167,13 @@ def _report(process: int, is_dry: bool) -> None:
     installation = None if mounting is None else mounting.current()
     if os.getpid() != process:
         if installation is not None:
-            installation.tell_parent()
+            installation.report_to_parent()
         return
-    others: Any = list(FAMILY.heard())
+    others: Any = list(PROCESSES.read_reports())
     if others:
-        from .counts import Account, report
+        from .counts import ProcessReport, report
 
-        others = [Account(*told) for told in others]
+        others = [ProcessReport(*each) for each in others]
     if installation is not None:
         lines = installation.report(each=is_dry, others=others)
     else:
@@ -186,9 +186,9 @@ def _report(process: int, is_dry: bool) -> None:
 def _risk(installation: Any) -> str:
     """Return the line for methods that the policy in force may apply twice; an empty one if there are none."""
     from ...config.retry_config import RetryConfig
-    from .reached import risk_of
+    from .decisions import resend_risk
 
-    return risk_of(RetryConfig.from_environment() if installation is None else installation.config)
+    return resend_risk(RetryConfig.from_environment() if installation is None else installation.config)
 
 
 def _options(arguments: Sequence[str]) -> tuple[str | None, bool, Sequence[str]]:
@@ -241,7 +241,7 @@ def _cover_children(spawning: Any) -> None:
     @functools.wraps(plain)
     def get_preparation_data(*args: Any, **kwargs: Any) -> Any:
         data = plain(*args, **kwargs)
-        data["requests_smithy_retry"] = _Begin(list(sys.path), FAMILY.named())
+        data["requests_smithy_retry"] = _Begin(list(sys.path), PROCESSES.make_folder())
         return data
 
     spawning.get_preparation_data = get_preparation_data

@@ -10,7 +10,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
 from requests_smithy_retry import RetryAdapter, RetryConfigWarning, SimpleRetryStrategy, install, uninstall
-from requests_smithy_retry.features.everywhere.installation import Told, install_later
+from requests_smithy_retry.features.everywhere.installation import RunOptions, install_later
 from requests_smithy_retry.testing import FaultServer, Reply
 from tests.support import Guide
 
@@ -139,20 +139,20 @@ def test_requests_get_retries_and_shares_the_quota():
 def test_the_environment_may_be_looked_at_later(monkeypatch):
     """The environment is read when the first session is made; an earlier install or uninstall is not undone."""
     refused = []
-    install_later(Told(refused.append, print))
+    install_later(RunOptions(refused.append, print))
     monkeypatch.setenv("SMITHY_RETRY_MAX_ATTEMPTS", "7")
     session = requests.Session()
     assert 7 == session.get_adapter("https://").retry_config.max_attempts
-    install_later(Told(refused.append, print))
+    install_later(RunOptions(refused.append, print))
     assert session.get_adapter("https://").strategy is requests.Session().get_adapter("https://").strategy
     uninstall()
-    install_later(Told(refused.append, print))
+    install_later(RunOptions(refused.append, print))
     with pytest.warns(RetryConfigWarning, match=r"max_attempts=2 \(from code\) wins$"):
         assert install(max_attempts=2) is install()
     assert 2 == requests.Session().get_adapter("https://").retry_config.max_attempts
     uninstall()
     monkeypatch.setenv("SMITHY_RETRY_MAX_ATTEMPTS", "many")
-    install_later(Told(refused.append, print))
+    install_later(RunOptions(refused.append, print))
     assert HTTPAdapter is type(requests.Session().get_adapter("https://"))
     assert ["max_attempts"] == [refusal.option for refusal in refused]
 
@@ -162,8 +162,8 @@ def test_a_session_that_is_made_while_it_is_taken_back_stays_plain(monkeypatch):
 
     class TakenBack(contextlib.nullcontext):
         def __enter__(self):
-            install_module._later = None
+            install_module._pending = None
 
-    install_later(Told(print, print))
+    install_later(RunOptions(print, print))
     monkeypatch.setattr(install_module, "_lock", TakenBack())
     assert HTTPAdapter is type(requests.Session().get_adapter("https://"))

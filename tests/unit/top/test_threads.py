@@ -20,7 +20,7 @@ from requests_smithy_retry import RetryAdapter, StandardRetryStrategy, TokenErro
 from requests_smithy_retry.checks import is_first
 from requests_smithy_retry.core.quota import NO_QUOTA
 from requests_smithy_retry.core.scope import Scopes, queue_before
-from requests_smithy_retry.features.everywhere.installation import Told, current, install_later
+from requests_smithy_retry.features.everywhere.installation import RunOptions, current, install_later
 from requests_smithy_retry.features.rate_limits import Users
 from requests_smithy_retry.features.rate_limits.announced import Announced
 from requests_smithy_retry.features.rate_limits.limits import Limits
@@ -127,7 +127,7 @@ def test_of_many_threads_one_is_first() -> None:
 
 def test_adapters_are_mounted_while_all_are_counted() -> None:
     """Threads of a program under ``run`` do both at any moment, with adapters that are left alone and others."""
-    install_later(Told(print, print))
+    install_later(RunOptions(print, print))
     try:
         requests.Session()
 

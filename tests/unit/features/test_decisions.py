@@ -13,7 +13,7 @@ from requests.adapters import BaseAdapter, HTTPAdapter
 from urllib3.util.retry import Retry
 
 from requests_smithy_retry import RetryAdapter, install, mount, uninstall
-from requests_smithy_retry.features.everywhere.installation import Told, install_later
+from requests_smithy_retry.features.everywhere.installation import RunOptions, install_later
 from requests_smithy_retry.testing import FaultServer, Reply, skipped_waits
 
 mounting: Any = sys.modules["requests_smithy_retry.features.everywhere.installation"]
@@ -105,7 +105,7 @@ def test_retries_that_are_switched_off_are_said_to_be(monkeypatch) -> None:
 
 def later(said: list[str], *, is_dry: bool = False) -> None:
     """Install as ``run`` does."""
-    install_later(Told(pytest.fail, said.append, is_dry))
+    install_later(RunOptions(pytest.fail, said.append, is_dry))
 
 
 def test_it_is_told_at_once_that_nothing_is_reached() -> None:

@@ -1,4 +1,4 @@
-"""The fates of a program's adapters (contract 10.5): which have retries, and which are left alone and why."""
+"""Which of a program's adapters get retries, and which are left alone, and why (contract 10.5)."""
 
 from __future__ import annotations
 
@@ -20,44 +20,45 @@ RISKY = frozenset({"PATCH", "POST"})
 """The common methods that are not sent again by default."""
 
 
-class Fate(NamedTuple):
-    """The fate of an adapter.
+class Decision(NamedTuple):
+    """Whether an adapter gets retries.
 
-    :param sentence: as that of a :class:`Kind`.
-    :param remedy: as that of a :class:`Kind`.
+    :param sentence: as that of an :class:`AdapterKind`.
+    :param needed: as that of an :class:`AdapterKind`.
     :param is_translated: its own ``max_retries`` is translated, as a policy of its own.
     :param ignored: its own ``max_retries`` if that is ignored; else 0.
     """
 
     sentence: str
-    remedy: str | None = None
+    needed: str | None = None
     is_translated: bool = False
     ignored: Any = 0
 
 
-def fate_of(adapter: HTTPAdapter, name: str, retries: Any, mounted: str) -> Fate:
-    """Decide the fate of an adapter of another class than ours.
+def decide(adapter: HTTPAdapter, name: str, retries: Any, mounted: str) -> Decision:
+    """Decide whether an adapter of another class than ours gets retries.
 
     :param name: its name in sentences.
     :param retries: its ``max_retries``.
-    :param mounted: which adapters are made to retry.
+    :param mounted: which adapters get retries.
     """
-    sends, is_quiet = getattr(adapter.send, "__func__", None) is not HTTPAdapter.send, retries_nothing(retries)
-    if sends:
+    has_own_send = getattr(adapter.send, "__func__", None) is not HTTPAdapter.send
+    is_plain = retries_nothing(retries)
+    if has_own_send:
         why, needed = ", which has a send of its own and may retry by itself", "replace"
-    elif is_quiet:
+    elif is_plain:
         why, needed = ", which mounted='plain' would have retry", "plain"
     else:
-        why, needed = _words_on(retries)
+        why, needed = _why_not_plain(retries)
     if MOUNTED.index(needed) > MOUNTED.index(mounted):
-        return Fate(name + why, needed)
-    ignored = 0 if is_quiet or mounted != "replace" else retries
-    said = "" if is_quiet else f" with {display_retries(retries)}{', which is ignored' if ignored != 0 else ''}"
-    sentence = f"{name}{said}{', around its own send' if sends else ''}"
-    return Fate(sentence, None, mounted != "replace" and not is_quiet, ignored)
+        return Decision(name + why, needed)
+    ignored = 0 if is_plain or mounted != "replace" else retries
+    said = "" if is_plain else f" with {display_retries(retries)}{', which is ignored' if ignored != 0 else ''}"
+    sentence = f"{name}{said}{', around its own send' if has_own_send else ''}"
+    return Decision(sentence, None, mounted != "replace" and not is_plain, ignored)
 
 
-def unsent_by(policy: RetryConfig, ignored: Any) -> str:
+def no_longer_retried(policy: RetryConfig, ignored: Any) -> str:
     """Return the clause about methods and statuses that a ``Retry`` sent again, and the policy in its place does not.
 
     It is empty if there are none.
@@ -79,7 +80,7 @@ def unsent_by(policy: RetryConfig, ignored: Any) -> str:
     return "; it ".join(clauses)
 
 
-def risk_of(policy: RetryConfig) -> str:
+def resend_risk(policy: RetryConfig) -> str:
     """Return the sentence about methods that a policy sends again whatever became of them; empty if there are none."""
     allowed, source = policy.allowed_methods, policy.source("allowed_methods")
     methods = sorted(RISKY if allowed is None else RISKY & {*allowed}) if policy.enabled else []
@@ -103,7 +104,7 @@ def retries_nothing(value: Any) -> bool:
     return value in (0, False)
 
 
-def _words_on(retries: Any) -> tuple[str, str]:
+def _why_not_plain(retries: Any) -> tuple[str, str]:
     found = overridden(retries) if isinstance(retries, Retry) else []
     if found:
         return f" with {display_retries(retries)}, whose {found[0]} cannot be translated", "replace"
