@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMANDS = """\
 python3 dev.py demo    # sets up, and shows an outage with and without this adapter (30 s)
-python3 dev.py test    # sets up, and runs the whole test suite (5 min)
+python3 dev.py test    # sets up, and runs the whole test suite (8 min)
 """
 
 
