@@ -88,10 +88,7 @@ class AttemptState(threading.local):
 
     def bound(self, sock: Any) -> float | None:
         """Bound a socket's next step by the deadline, if that is not over; return its own timeout, to be restored."""
-        try:
-            usual: float | None = sock.gettimeout()
-        except AttributeError:  # as below
-            usual = sock.socket.gettimeout()
+        usual = timeout_of(sock)
         sock.settimeout(self.seconds(usual))
         return usual
 
