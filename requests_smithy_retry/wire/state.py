@@ -126,31 +126,12 @@ def timeout_of(sock: Any) -> float | None:
     return seconds
 
 
-class TimeLeft(Timeout):
-    """A timeout of the same length for connecting and for reading, already checked.
-
-    urllib3 checks both parts of a timeout twice on each request, which costs more than the rest of a deadline.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds: float = seconds
-        self._connect = self._read = seconds
-        self._start_connect = None
-        self.total: float | None = None
-
-    def clone(self) -> Timeout:
-        """Return a copy that has not begun to measure the time of connecting."""
-        return TimeLeft(self.seconds)
-
-
 def shrunk(timeout: Any, left: float) -> Any:
     """Return a timeout in the shape that ``requests`` was given, with no part above ``left`` seconds (above 0).
 
-    None becomes a :class:`TimeLeft`. A ``Timeout`` gets a smaller total: it bounds connecting and reading together.
+    A ``Timeout`` gets a smaller total: it bounds connecting and reading together.
     """
     left = left if left < LONGEST_SOCKET_TIMEOUT else LONGEST_SOCKET_TIMEOUT
-    if timeout is None:
-        return TimeLeft(left)
     if isinstance(timeout, Timeout):
         copy = timeout.clone()
         copy.total = _least(timeout.total, left)
@@ -166,8 +147,6 @@ def read_part(timeout: Any) -> float | None:
     Never raise: what is no timeout is refused where requests and urllib3 refuse it, or is of no interest to a mock.
     """
     part: Any = timeout
-    if isinstance(timeout, TimeLeft):
-        return timeout.seconds
     if isinstance(timeout, Timeout):
         copy = timeout.clone()
         copy.start_connect()
