@@ -62,23 +62,6 @@ NAMES: dict[str, tuple[str, str]] = {
 ``tests/project/releases.py`` looks again.
 """
 
-OPTIONAL: dict[str, tuple[str, str]] = {
-    "_container": ("urllib3/_collections.py", "has the key of a pool, which is made only once"),
-    "_sock_shutdown": ("urllib3/response.py", "goes along with a connection"),
-    "_store": ("requests/structures.py", "has the names of a response's fields, in lower case"),
-    "_decoders": ("urllib3/response.py", "are those of several codings"),
-    "_has_decoded_content": ("urllib3/response.py", "tells whether a chunk came"),
-    "_decoded_buffer": ("urllib3/response.py", "has what was decoded and not yet handed out"),
-    "_obj": ("urllib3/response.py", "is the decoder of one coding"),
-    "_state": ("urllib3/response.py", "of gzip: what follows the end is swallowed"),
-    "_socks_options": ("urllib3/contrib/socks.py", "names a SOCKS proxy"),
-    "_SUPPRESS_INSTRUMENTATION_KEY": (
-        "opentelemetry/context/__init__.py",
-        "keeps OpenTelemetry from telling of an attempt twice",
-    ),
-}
-"""Those that are used where they are there, and nothing hangs on; urllib3 has two since 2.0 and 2.3."""
-
 LACKING = (
     "not found in urllib3 {urllib3}, on this Python: {names}. Retries work, but a deadline does not bound an attempt, "
     "bodies are not checked or resumed, and addresses that fail are not remembered. A newer release of "
