@@ -11,7 +11,7 @@ import http.client
 import io
 import socket
 import warnings
-from typing import Any, NamedTuple
+from typing import Any
 
 import urllib3.connection
 from requests import PreparedRequest, Response
@@ -76,10 +76,10 @@ class _NoSocket:
         return lambda *arguments: None
 
 
-def _owners(classes: Looked) -> dict[str, Any]:
+def _owners(socket_class: Any, reader_class: Any, connection_class: Any) -> dict[str, Any]:
     """Return what has the names; None where a program has put something else in the place of the library's own."""
-    plain = [kind for kind in getattr(classes.socket, "__mro__", ()) if kind.__module__ == socket.__name__]
-    connection = classes.connection("localhost")
+    plain = [kind for kind in getattr(socket_class, "__mro__", ()) if kind.__module__ == socket.__name__]
+    connection = connection_class("localhost")
     return {
         "HTTPConnectionPool": HTTPConnectionPool,
         "PoolManager": urllib3.PoolManager,
@@ -91,27 +91,20 @@ def _owners(classes: Looked) -> dict[str, Any]:
         "Response": Response(),
         "PreparedRequest": PreparedRequest(),
         "client.HTTPResponse": http.client.HTTPResponse,
-        "SocketIO": classes.reader(_NoSocket(), "r"),
+        "SocketIO": reader_class(_NoSocket(), "r"),
         "socket": plain[0] if plain else None,
     }
 
 
-class Looked(NamedTuple):
-    """The classes of which programs and tests replace some for a while; what was seen holds for these alone."""
-
-    socket: Any
-    reader: Any
-    connection: Any
-
-
 def missing() -> tuple[str, ...]:
     """Return the names that the installed release lacks; warn if there is any. No socket is made."""
-    return _missing_in(Looked(socket.socket, socket.SocketIO, urllib3.connection.HTTPConnection))
+    # Programs and tests replace these classes for a while; what was seen holds for them alone.
+    return _missing_in(socket.socket, socket.SocketIO, urllib3.connection.HTTPConnection)
 
 
 @functools.lru_cache(maxsize=8)
-def _missing_in(classes: Looked) -> tuple[str, ...]:
-    owners = _owners(classes)
+def _missing_in(*classes: Any) -> tuple[str, ...]:
+    owners = _owners(*classes)
     lacking = []
     for name in NAMES:
         owner, _, attribute = name.rpartition(".")
