@@ -61,23 +61,19 @@ class Opener:
         return ()
 
 
-class Connect:
-    """The ``connect`` and ``send`` of one connection, which record in the attempt what was done, and at which address.
+class NotedConnect:
+    """The ``connect`` and ``send`` of a connection that opens its socket in its own way, over a Unix socket say.
 
-    Only an attempt's first connection is recorded: one that is made after something was sent belongs to the caller's
-    body. A tunnel's head is no byte of the request, so ``send`` is prepared once the tunnel is established.
+    They record only whether something was sent: if connecting fails, no byte of the request was written. Only an
+    attempt's first connection is recorded: one that is made after something was sent belongs to the caller's body.
 
     The reference to the connection is weak: a cycle would keep sockets open until the next garbage collection.
     """
 
-    __slots__ = ("_connection", "_opener", "_plain_send", "opening", "peer")
+    __slots__ = ("_connection", "peer")
 
-    def __init__(self, connection: HTTPConnection, opener: Opener) -> None:
+    def __init__(self, connection: HTTPConnection) -> None:
         self._connection = weakref.ref(connection)
-        self._opener = opener
-        self._plain_send: Callable[[Any, Any], None] = type(connection).send
-        self.opening: Any = None
-        """A socket that is not the connection's yet, or what opens it: it has a ``close``."""
         self.peer: Peer | None = None
         """The far end; None if it is not connected yet, or not by us."""
 
@@ -89,8 +85,38 @@ class Connect:
         is_first = this_thread.connecting is None
         if is_first:
             this_thread.connecting, this_thread.peer, this_thread.answer = True, None, 0
+        self._connect(connection, is_first)
+        if is_first:
+            this_thread.connecting, this_thread.peer = False, self.peer
+        connection.send = self.send
+
+    def _connect(self, connection: Any, is_first: bool) -> None:
+        type(connection).connect(connection)
+
+    def send(self, data: Any) -> None:
+        this_thread.connecting = False  # also over a connection that was kept alive
+        connection: Any = self._connection()
+        type(connection).send(connection, data)
+
+
+class Connect(NotedConnect):
+    """The same, by the attempt's deadline, and at an address that is recorded in the attempt, too.
+
+    A tunnel's head is no byte of the request, so ``send`` is prepared once the tunnel is established.
+    """
+
+    __slots__ = ("_opener", "_plain_send", "opening")
+
+    def __init__(self, connection: HTTPConnection, opener: Opener) -> None:
+        super().__init__(connection)
+        self._opener = opener
+        self._plain_send: Callable[[Any, Any], None] = type(connection).send
+        self.opening: Any = None
+        """A socket that is not the connection's yet, or what opens it: it has a ``close``."""
+
+    def _connect(self, connection: Any, is_first: bool) -> None:
         try:
-            type(connection).connect(connection)
+            super()._connect(connection, is_first)
         except BaseException as error:
             if self.opening is not None:
                 self.opening.close()  # an interruption may come before the connection has it
@@ -99,9 +125,6 @@ class Connect:
             raise
         finally:
             self.opening = None
-        if is_first:
-            this_thread.connecting, this_thread.peer = False, self.peer
-        connection.send = self.send
 
     def open(self) -> Any:
         """Open the socket as the connection's own ``_new_conn`` does, but by the attempt's deadline."""
@@ -164,30 +187,3 @@ class Connect:
             del data  # as above
             if connection.sock is not None:
                 sock.settimeout(usual)
-
-
-class NotedConnect:
-    """The ``connect`` and ``send`` of a connection that opens its socket in its own way, over a Unix socket say.
-
-    They record only whether something was sent: if connecting fails, no byte of the request was written.
-    """
-
-    def __init__(self, connection: Any) -> None:
-        self._connection = weakref.ref(connection)
-
-    def __call__(self) -> None:
-        connection: Any = self._connection()
-        assert connection is not None  # as above
-        connection.__dict__.pop("send", None)
-        is_first = this_thread.connecting is None
-        if is_first:
-            this_thread.connecting, this_thread.peer, this_thread.answer = True, None, 0
-        type(connection).connect(connection)
-        if is_first:
-            this_thread.connecting = False
-        connection.send = self.send
-
-    def send(self, data: Any) -> None:
-        this_thread.connecting = False  # also over a connection that was kept alive
-        connection: Any = self._connection()
-        type(connection).send(connection, data)
