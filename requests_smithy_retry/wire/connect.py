@@ -163,27 +163,21 @@ class Connect(NotedConnect):
         try:
             if connection.sock is None and connection.auto_open:
                 connection.connect()
-            if connection.sock is None or not isinstance(data, (bytes, bytearray)):
-                self._plain_send(connection, data)
-            else:
-                self._send_parts(connection, connection.sock, this_thread.bound(connection.sock), data)
-        finally:
-            del data  # as above
-
-    def _send_parts(self, connection: Any, sock: Any, usual: float | None, data: bytes | bytearray) -> None:
-        """Send bytes by the deadline.
-
-        :param usual: the socket's own timeout, to be restored.
-        """
-        try:
-            if len(data) <= PIECE:  # sent as it is, for stand-in sockets that inspect it
+            sock = connection.sock
+            if sock is None or not isinstance(data, (bytes, bytearray)):
                 self._plain_send(connection, data)
                 return
-            size = LARGE_PIECE if type(sock).__module__ in ("socket", "ssl") else PIECE
-            for start in range(0, len(data), size):
-                sock.settimeout(this_thread.seconds(usual))
-                self._plain_send(connection, memoryview(data)[start : start + size])
+            usual = this_thread.bound(sock)
+            try:
+                if len(data) <= PIECE:  # sent as it is, for stand-in sockets that inspect it
+                    self._plain_send(connection, data)
+                    return
+                size = LARGE_PIECE if type(sock).__module__ in ("socket", "ssl") else PIECE
+                for start in range(0, len(data), size):
+                    sock.settimeout(this_thread.seconds(usual))
+                    self._plain_send(connection, memoryview(data)[start : start + size])
+            finally:
+                if connection.sock is not None:
+                    sock.settimeout(usual)
         finally:
             del data  # as above
-            if connection.sock is not None:
-                sock.settimeout(usual)
