@@ -1,9 +1,9 @@
-"""The end of an operation for its caller (contract 2.8): exceptions that replace the last attempt's own outcome."""
+"""The end of an operation for its caller (contract 2.8): what replaces the last attempt's own outcome."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 import requests.exceptions
@@ -75,3 +75,43 @@ def wait_that_ended(error: Exception | None) -> WaitEnded | None:
     """Return the exception that ended a wait for the rest of a body, which is raised instead of the body's."""
     causes = [getattr(part, "__cause__", None) for part in getattr(error, "args", ())]
     return next((cause for cause in causes if isinstance(cause, WaitEnded)), None)
+
+
+class BrokenBody:
+    """The raw stream of a response whose body broke off: as it was, but reading it raises the error (contract 11.2).
+
+    :param raw: the urllib3 response.
+    :param error: that its body ended with.
+    """
+
+    def __init__(self, raw: Any, error: Exception) -> None:
+        self._broken_raw = raw
+        self._broken_error = error
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_broken"):  # of a copy, which has nothing yet
+            raise AttributeError(name)
+        return getattr(self._broken_raw, name)
+
+    def stream(self, *_: Any, **__: Any) -> NoReturn:
+        """Raise the error; afterwards one like it, since the traceback of what is raised leads back to this stream."""
+        error = self._broken_error
+        self._broken_error = again = type(error).__new__(type(error))
+        vars(again).update(vars(error))
+        again.args = (str(error),)
+        try:
+            raise error
+        finally:
+            del error
+
+    read = stream
+
+
+def with_broken_body(response: Response, error: Exception) -> Response:
+    """Return a response of which reading the body raises an error.
+
+    ``requests`` keeps the cookies of each head before it reads the body, and so it gets both.
+    """
+    raw: Any = BrokenBody(response.raw, error.with_traceback(None))
+    response.raw, response._content, response._content_consumed = raw, False, False
+    return response

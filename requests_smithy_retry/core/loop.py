@@ -17,11 +17,10 @@ from ..config.retry_options import current_options
 from ..errors import RetryError, StopReason, seconds_text
 from ..observing.history import PIECES, AttemptRecord, Before, RetryHistory, ScheduledRetry, attach, with_pieces
 from ..observing.log import log_attempt, log_back, logger
-from ..wire.broken import sets_cookies, with_broken_body
 from ..wire.state import this_thread
 from .attempt import AttemptFailed, asks_for_nothing
 from .call import AT_ONCE, Call
-from .endings import EXHAUSTED, is_raised, not_sent_error, status_error, wait_that_ended
+from .endings import EXHAUSTED, is_raised, not_sent_error, status_error, wait_that_ended, with_broken_body
 from .held import complete
 from .policy import LEAST_TIME, leaves_time
 from .port import Rest
@@ -284,7 +283,7 @@ def hand_over_error(call: Call, error: Exception, history: RetryHistory) -> Resp
     assert call.held is not None
     response = call.held.response
     try:
-        if response is None or call.stream or isinstance(error, WaitEnded) or not sets_cookies(response):
+        if response is None or call.stream or isinstance(error, WaitEnded) or "set-cookie" not in response.headers:
             return raise_alone(call, error)
         attach(response, history)
         return with_broken_body(response, error)
