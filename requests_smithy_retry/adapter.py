@@ -44,8 +44,7 @@ from .observing.history import ATTRIBUTE, SENT_ONCE, STARTED, AttemptRecord, sen
 from .observing.summary import Counters
 from .urls import ORIGIN, scope_name, scope_of
 from .wire.connect import Opener
-from .wire.pool_keys import PoolKeys, checks_by
-from .wire.pools import prepare_pool, use_our_connections, use_our_pools
+from .wire.pools import PoolKeys, checks_by, prepare_pool, use_our_connections, use_our_pools
 from .wire.response import CheckedResponse
 from .wire.state import LATE_PATCH, is_patched_late, this_thread
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import urllib3
 
-from requests_smithy_retry.wire.pool_keys import PoolKeys, checks_by
+from requests_smithy_retry.wire.pools import PoolKeys, checks_by
 
 ORIGIN = "http://api.example.com"
 
