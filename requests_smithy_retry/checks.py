@@ -29,6 +29,11 @@ def safe_repr(value: object) -> str:
         return f"<{type(value).__name__} that cannot be shown>"
 
 
+def header_text(value: object) -> str:
+    """Return the text of a request's header field, which requests may be given as bytes."""
+    return value.decode("latin-1") if isinstance(value, bytes) else str(value)
+
+
 class Unshown(dict[str, Any]):
     """A dict whose repr shows only its keys: tools show the locals of a traceback, and the values are secret."""
 

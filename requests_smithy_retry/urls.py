@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+from .checks import header_text
+
 ORIGIN = re.compile(r"[^/]*(?://[^/]*)?").match
 """Matches any URL: its scheme, host and port, as they are written there."""
 DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -52,8 +54,7 @@ def user_of(headers: Mapping[str, str | bytes]) -> bytes:
     fields = getattr(headers, "_store", headers)  # the dict in a CaseInsensitiveDict, which answers "in" sooner
     for name in KEYS:
         if name in fields:
-            value = headers[name]
-            text = value.decode("latin-1") if isinstance(value, bytes) else str(value)
+            text = header_text(headers[name])
             said += [name, *(re.findall(SIGNED_BY, text) or [text])]
     return hashlib.sha256("\n".join(said).encode("utf-8", "backslashreplace")).digest() if said else b""
 

@@ -15,6 +15,7 @@ import requests.exceptions
 from requests import PreparedRequest, Response
 from requests.utils import super_len
 
+from ..checks import header_text
 from ..classifiers.outcome import ResendFacts
 from ..classifiers.protocol import Vouched
 from ..classifiers.resend import IDEMPOTENT_METHODS
@@ -301,9 +302,7 @@ def _or_none(function: Callable[..., int | None], *arguments: Any) -> int | None
 def has_key(headers: Mapping[str, Any]) -> bool:
     """Return True if a request carries an idempotency key that is not blank; the draft's quotes do not count."""
     value = headers.get(KEY_HEADER)
-    if isinstance(value, bytes):
-        value = value.decode("latin-1")
-    return isinstance(value, str) and value.strip(' \t"') != ""
+    return isinstance(value, (bytes, str)) and header_text(value).strip(' \t"') != ""
 
 
 def key_for(request: PreparedRequest, option: bool | Callable[..., str]) -> str | None:

@@ -19,7 +19,7 @@ from requests.hooks import default_hooks
 from requests.structures import CaseInsensitiveDict
 from requests.utils import rewind_body, super_len
 
-from ..checks import BadValue, number
+from ..checks import BadValue, header_text, number
 from ..classifiers.actions import NO_ACTION, NoActionIndicated, RetryAction, RetryForbidden
 from ..classifiers.outcome import Outcome
 from ..clock import SYSTEM_CLOCK, Clock
@@ -413,14 +413,10 @@ def look_for_repetition(call: Call, response: Response, before: PreparedRequest)
 def signature_in(request: PreparedRequest) -> list[tuple[str, str]]:
     """Return the headers and parameters of a request that are a signature."""
     query = str(request.url).partition("?")[2]
-    fields = [(name.lower(), text_of(value)) for name, value in request.headers.items()]
+    fields = [(name.lower(), header_text(value)) for name, value in request.headers.items()]
     pairs = [(name, value) for name, _, value in (part.partition("=") for part in query.split("&"))]
     credentials = [(name, value) for name, value in fields if name == CREDENTIALS.lower() and SIGNED_VALUE.match(value)]
     return credentials + [(name, value) for name, value in (*fields, *pairs) if SIGNED_NAME.search(name)]
-
-
-def text_of(value: Any) -> str:
-    return value.decode("latin-1") if isinstance(value, bytes) else str(value)
 
 
 def feature(config: RetryConfig, clock: Clock) -> Resigning:

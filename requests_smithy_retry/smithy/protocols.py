@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
+from ..checks import header_text
 from .error_code import element_text
 from .json_ast import Node
 
@@ -22,9 +23,7 @@ MAX_BODY = 16 * 1024 * 1024  # bytes: the largest request of DynamoDB
 def header(headers: Mapping[str, Any], name: str) -> str | None:
     """Return the value of a header by its name in any case; None if it is missing or neither text nor bytes."""
     value = next((headers[key] for key in headers if str(key).lower() == name.lower()), None)
-    if isinstance(value, bytes):
-        return value.decode("latin-1")
-    return value if isinstance(value, str) else None
+    return header_text(value) if isinstance(value, (bytes, str)) else None
 
 
 def split_target(target: str) -> tuple[str, str]:

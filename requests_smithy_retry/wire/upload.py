@@ -11,6 +11,8 @@ from typing import Any
 
 import urllib3
 
+from ..checks import header_text
+
 BLOCK = 16_384
 """The bytes of one read, where all of a file is asked for at once."""
 
@@ -24,10 +26,7 @@ class BodyChanged(RuntimeError):
 
 def declared_length(headers: Mapping[str, Any]) -> int | None:
     """Return the length that a request's head declares; None: it declares none, or what is no number."""
-    value = headers.get("Content-Length")
-    if isinstance(value, bytes):
-        value = value.decode("latin-1")
-    text = str(value).strip()
+    text = header_text(headers.get("Content-Length")).strip()
     return int(text) if text.isascii() and text.isdigit() else None
 
 
