@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import re
 import zlib
-from typing import Any
+from typing import Any, NamedTuple
 
 import requests.exceptions
 import urllib3
@@ -19,11 +19,27 @@ from urllib3.response import GzipDecoder
 
 PART = 16_384
 PARTIAL = 206
-_RANGE = r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18})"
+_CONTENT_RANGE = r"(?i)bytes ([0-9]{1,18})-([0-9]{1,18})/(?:([0-9]{1,18})|\*)"
 _SWALLOW = 2  # GzipDecoderState.SWALLOW_DATA
 _EITHER_HEADER = 32 + zlib.MAX_WBITS  # of gzip or of zlib
 BOUNDED = "max_length" in GzipDecoder.decompress.__code__.co_varnames
 """True if urllib3 decodes in parts (2.6 and later); before that, it decodes a buffer at once, to any size."""
+
+
+class ContentRange(NamedTuple):
+    """A parsed Content-Range: its first position, the one after its last byte, and the length of the whole, or None."""
+
+    first: int
+    end: int
+    total: int | None
+
+
+def content_range(response: Response) -> ContentRange | None:
+    match = re.fullmatch(_CONTENT_RANGE, response.headers.get("content-range", "").strip())
+    if match is None:
+        return None
+    first, end, total = int(match[1]), int(match[2]) + 1, None if match[3] is None else int(match[3])
+    return ContentRange(first, end, total) if first < end and (total is None or end <= total) else None
 
 
 def verify_whole(response: Response) -> None:
@@ -82,9 +98,8 @@ def _came_to_end(response: Response, raw: Any) -> bool:
         return True
     # A range of a coded representation ends where it was asked to end (RFC 9110 14.2). Plain requests accepts an empty
     # body.
-    asked = re.fullmatch(_RANGE, response.headers.get("content-range", "").strip())
-    is_all = asked is not None and int(asked[1]) == 0 and int(asked[2]) + 1 == int(asked[3])
-    is_part = response.status_code == PARTIAL and not is_all
+    found = content_range(response)
+    is_part = response.status_code == PARTIAL and (found is None or (found.first, found.end) != (0, found.total))
     # urllib3 does not count the bytes of chunks.
     had_chunk = getattr(getattr(raw, "_original_response", None), "had_chunk", False)
     return is_part or not (raw.tell() or had_chunk or getattr(raw, "_has_decoded_content", False))

@@ -19,8 +19,9 @@ from ...errors import StopReason
 from ...observing.history import PART, RetryHistory, add_piece, attach, joined, retry_history
 from ...observing.log import log_part
 from ...observing.summary import Counters, counted
+from ...wire.decoding import ContentRange
 from .body import WatchedBody, skip, watch
-from .rules import ContentRange, Piece, Resumable, resumable, unasked_part
+from .rules import Piece, Resumable, resumable, unasked_part
 
 LONG = 100_000
 """A shorter body that breaks off inside an attempt is read again from the beginning."""

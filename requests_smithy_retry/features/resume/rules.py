@@ -11,7 +11,7 @@ from typing import NamedTuple
 from requests import PreparedRequest, Response
 
 from ...core.server_hints import parse_http_date
-from ...wire.decoding import PARTIAL
+from ...wire.decoding import PARTIAL, ContentRange, content_range
 
 NOT_SATISFIABLE = 416
 STRONG_AFTER = 60.0
@@ -19,16 +19,7 @@ STRONG_AFTER = 60.0
 
 _ETAG = r'"[\x21\x23-\x7e\x80-\xff]*"'
 _RANGE = r"(?i)bytes=(?:[0-9]{1,18}-[0-9]{0,18}|-[0-9]{1,18})"
-_CONTENT_RANGE = r"(?i)bytes ([0-9]{1,18})-([0-9]{1,18})/(?:([0-9]{1,18})|\*)"
 _LENGTH = r"(?i)bytes \*/([0-9]{1,18})"
-
-
-class ContentRange(NamedTuple):
-    """A parsed Content-Range: its first position, the one after its last byte, and the length of the whole, or None."""
-
-    first: int
-    end: int
-    total: int | None
 
 
 class Piece(NamedTuple):
@@ -144,14 +135,6 @@ def unasked_part(request: PreparedRequest, response: Response) -> ContentRange |
     """Return the part that answers a request for the whole; None: it is the whole, or unknown."""
     found = content_range(response) if response.status_code == PARTIAL and "range" not in request.headers else None
     return None if found is None or (found.first, found.end) == (0, found.total) else found
-
-
-def content_range(response: Response) -> ContentRange | None:
-    match = re.fullmatch(_CONTENT_RANGE, response.headers.get("content-range", "").strip())
-    if match is None:
-        return None
-    first, end, total = int(match[1]), int(match[2]) + 1, None if match[3] is None else int(match[3])
-    return ContentRange(first, end, total) if first < end and (total is None or end <= total) else None
 
 
 def _length_of_whole(response: Response) -> int | None:

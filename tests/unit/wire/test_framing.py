@@ -116,10 +116,11 @@ def test_a_range_of_a_coded_body_need_not_end_its_coding(content_range: bytes) -
     assert LONG.startswith(content)
 
 
-def test_a_range_that_is_all_of_a_coded_body_ends_its_coding() -> None:
-    """A range that is the whole body was cut if its coding does not end."""
+@pytest.mark.parametrize("unit", [b"bytes", b"Bytes"])
+def test_a_range_that_is_all_of_a_coded_body_ends_its_coding(unit: bytes) -> None:
+    """A range that is the whole body was cut if its coding does not end; a unit has any case (RFC 9110 14.1)."""
     with pytest.raises(requests.exceptions.ContentDecodingError):
-        get(partial(b"bytes 0-799/800", SLICE))
+        get(partial(unit + b" 0-799/800", SLICE))
 
 
 NO_ANSWER, BAD_HEADER = requests.ConnectionError, requests.exceptions.InvalidHeader
