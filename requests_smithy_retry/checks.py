@@ -9,6 +9,9 @@ from typing import Any, TypeGuard
 MOST_BITS = 10_000
 """The longest whole number, in bits: Python refuses to turn a longer one into text."""
 
+LONGEST_TIMEOUT = 2_147_483
+"""The longest time-out of a socket, in seconds. Beyond 31 bits of milliseconds, Python raises ``OverflowError``."""
+
 Parse = Callable[[Any], Any]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import Any
 
-from ..checks import BadValue, Parse, is_finite, items_of
+from ..checks import LONGEST_TIMEOUT, BadValue, Parse, is_finite, items_of
 from ..classifiers.protocol import Only, RetryClassifier, is_classifier, priority_of
 from ..core.quota import RetryQuota
 
@@ -20,9 +20,6 @@ TOKEN_CHARACTERS = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxy
 
 NO_METHODS = frozenset({"*", "all", "any", "none"})
 """Words that people write for all methods, or for none. As names of methods they would match no request."""
-
-LONGEST_TIMEOUT = 2_147_483
-"""The longest time-out of a socket, in seconds. Beyond 31 bits of milliseconds, Python raises ``OverflowError``."""
 
 
 def only(allowed: str, is_allowed: Callable[[Any], bool]) -> Parse:

@@ -9,10 +9,9 @@ from typing import Any, Protocol
 
 from urllib3.util import Timeout
 
+from ..checks import LONGEST_TIMEOUT
 from ..clock import Deadline
 
-LONGEST_SOCKET_TIMEOUT = 2e6
-"""The longest timeout of a socket, in seconds (23 days): it counts milliseconds in an int of 32 bits."""
 PAIR = 2
 """The parts of a timeout that is a tuple: to connect, and to read."""
 
@@ -76,8 +75,8 @@ class AttemptState(threading.local):
         if left <= 0:
             raise TimeoutError("timed out: the deadline has passed")
         if usual is None:
-            return left if left < LONGEST_SOCKET_TIMEOUT else LONGEST_SOCKET_TIMEOUT
-        return usual if usual < left else left
+            usual = LONGEST_TIMEOUT
+        return min(usual, left)
 
     def rest(self, usual: float | None) -> float | None:
         """Return the same, or the shortest timeout once the deadline has passed: the next step fails at once."""
@@ -131,7 +130,7 @@ def shrunk(timeout: Any, left: float) -> Any:
 
     A ``Timeout`` gets a smaller total: it bounds connecting and reading together.
     """
-    left = left if left < LONGEST_SOCKET_TIMEOUT else LONGEST_SOCKET_TIMEOUT
+    left = min(left, LONGEST_TIMEOUT)
     if isinstance(timeout, Timeout):
         copy = timeout.clone()
         copy.total = _least(timeout.total, left)
