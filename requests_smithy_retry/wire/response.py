@@ -90,8 +90,18 @@ class Reader(socket.SocketIO):
     """The error met while fetching ahead, raised after the bytes before it; the kernel reports it only once."""
     ended: bool = False
     """True once the far end is known to have closed its side."""
+    in_all: float | None = None
+    """The seconds from the next read of the body to its end; None: no limit."""
+    _until: Deadline | None = None
 
     def readinto(self, buffer: Any) -> int | None:
+        if self.in_all is None:
+            return self._read(buffer)
+        self._until = self._until or after(self.in_all)
+        with this_thread.under(earliest(self._until, this_thread.deadline)):
+            return self._read(buffer)
+
+    def _read(self, buffer: Any) -> int | None:
         return self.receive(buffer) if self.watch is None else self.watch.readinto(self, buffer)
 
     def receive(self, buffer: Any) -> int | None:
@@ -191,19 +201,6 @@ class Reader(socket.SocketIO):
             self.ahead = self.held_ahead
             self.ahead += part
         return bool(part)
-
-
-class BoundedReader(Reader):
-    """A reader that bounds the time from the first read of the body to its end, in seconds."""
-
-    seconds: float = 0.0
-    _until: Deadline | None = None
-
-    def readinto(self, buffer: Any) -> int | None:
-        if self._until is None:
-            self._until = after(self.seconds)
-        with this_thread.under(earliest(self._until, this_thread.deadline)):
-            return super().readinto(buffer)
 
 
 class CheckedResponse(http.client.HTTPResponse):
@@ -378,12 +375,9 @@ def holds_all(raw: Any) -> bool:
 def set_read_timeout(raw: Any, seconds: float | None, in_all: float | None = None) -> None:
     """Give an unread response the read timeout that its caller asked for, and a time to read all of it in."""
     reader = reader_of(raw)
-    if reader is None:
-        return
-    reader._sock.settimeout(seconds)  # type: ignore[attr-defined]
-    if in_all is not None:
-        reader.__class__ = BoundedReader
-        reader.seconds = in_all  # type: ignore[attr-defined]
+    if reader is not None:
+        reader._sock.settimeout(seconds)  # type: ignore[attr-defined]
+        reader.in_all = in_all
 
 
 class Arrived(enum.Enum):
