@@ -44,7 +44,7 @@ from .observing.history import ATTRIBUTE, SENT_ONCE, STARTED, AttemptRecord, sen
 from .observing.summary import Counters
 from .urls import ORIGIN, scope_name, scope_of
 from .wire.connect import Opener
-from .wire.pools import PoolKeys, checks_by, prepare_pool, use_our_connections, use_our_pools
+from .wire.pools import PoolKeys, prepare_pool, use_our_connections, use_our_pools, verify_key
 from .wire.response import CheckedResponse
 from .wire.state import LATE_PATCH, is_patched_late, this_thread
 
@@ -344,7 +344,7 @@ class RetryAdapter(MaxRetries):
         """
         build = getattr(getattr(self, "build_connection_pool_key_attributes", None), "__func__", None)
         is_usual = BUILD_KEY is not None and build is BUILD_KEY
-        checks = None if cert is not None or proxies or not is_usual else checks_by(verify)
+        checks = None if cert is not None or proxies or not is_usual else verify_key(verify)
         manager, origin = getattr(self, "poolmanager", None), ORIGIN(request.url)[0]  # type: ignore[arg-type, index]
         pool = None if checks is None else self._pool_keys.pool(manager, origin, checks)
         if pool is None:

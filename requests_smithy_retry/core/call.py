@@ -20,7 +20,7 @@ from ..observing.events import ObservedOperation
 from ..observing.history import Before, ScheduledRetry, given_up, pieces_of
 from ..observing.recorder import Recorder
 from ..urls import display_scope
-from ..wire.state import read_part, this_thread
+from ..wire.state import read_timeout_of, this_thread
 from .attempt import AttemptFailed
 from .held import Held, named, received_by, release_connection
 from .plan import Plan
@@ -161,8 +161,8 @@ class Call:
     def allowed(self) -> float | None:
         """The read time-out of the last attempt, in seconds; None for no limit."""
         if self.limits is None:
-            return None if self.timeout is None else read_part(self.timeout)
-        return read_part(self.limits.allowed)
+            return None if self.timeout is None else read_timeout_of(self.timeout)
+        return read_timeout_of(self.limits.allowed)
 
     @property
     def sees_successes(self) -> bool:

@@ -21,7 +21,7 @@ from ..classifiers.protocol import Vouched
 from ..classifiers.resend import IDEMPOTENT_METHODS
 from ..errors import RetryConfigError, RetryError, StopReason
 from ..interruptions import is_interruption
-from ..wire.upload import FileReader, Parts, Reader, declared_length, size_in_memory
+from ..wire.upload import IterableUpload, ReadableUpload, SeekableUpload, declared_length, size_in_memory
 
 if TYPE_CHECKING:
     from ..config.retry_config import RetryConfig
@@ -85,7 +85,7 @@ class FileBody:
     def __init__(self, request: PreparedRequest, position: int) -> None:
         self._body: Any = request.body
         self._position = self._first_position(request, position)
-        self._reader = FileReader(self._body, declared_length(request.headers), self._position)
+        self._reader = SeekableUpload(self._body, declared_length(request.headers), self._position)
 
     def _first_position(self, request: PreparedRequest, position: int) -> int:
         """Return where the body begins; bring a file back from where an earlier operation left it.
@@ -142,10 +142,10 @@ class HeldBody:
 
     def request_to_send(self, request: PreparedRequest) -> PreparedRequest:
         if isinstance(self._body, (list, tuple)):
-            return _with_body(request, Parts(self._body, self._declared))
+            return _with_body(request, IterableUpload(self._body, self._declared))
         if self._declared in (self._size, None):
             return request
-        return _with_body(request, Parts((self._body,), self._declared))
+        return _with_body(request, IterableUpload((self._body,), self._declared))
 
     def obstacle(self) -> str | None:
         is_as_long = is_held(self._body) and size_in_memory(self._body) == self._size
@@ -172,7 +172,7 @@ class OneShotBody:
         body: Any = request.body
         declared, self._is_stream = declared_length(request.headers), hasattr(body, "read")
         self._body = body
-        self._upload = Reader(body, declared) if self._is_stream else Parts(body, declared)
+        self._upload = ReadableUpload(body, declared) if self._is_stream else IterableUpload(body, declared)
         self._upload.is_again = _answered.body() is body
         is_spent = isinstance(body, GeneratorType) and inspect.getgeneratorstate(body) == inspect.GEN_CLOSED
         if is_spent or (self._upload.is_again and not self._may_begin_anew()):

@@ -18,7 +18,7 @@ from ..errors import TOO_LATE, RetryConfigWarning
 from ..interruptions import causes, is_foreign, is_interruption
 from ..wire import private
 from ..wire.response import set_read_timeout
-from ..wire.state import read_part, shrunk, this_thread
+from ..wire.state import capped_timeout, read_timeout_of, this_thread
 
 SLACK = 0.005
 """A timeout so many seconds before the deadline was the deadline's: a socket may wake a little early."""
@@ -76,7 +76,7 @@ class TimeLimits:
         if left <= 0:
             this_thread.connecting, self.allowed = True, timeout
             raise requests.exceptions.ConnectTimeout(TOO_LATE)
-        self.allowed = allowed = shrunk(timeout, left)
+        self.allowed = allowed = capped_timeout(timeout, left)
         return allowed
 
     @property
@@ -91,7 +91,7 @@ class TimeLimits:
         """
         assert self._bound is not None  # its attempt has begun
         is_read_next = response.is_redirect or response.status_code in CHALLENGES
-        set_read_timeout(response.raw, read_part(self._timeout), self._bound.left() if is_read_next else None)
+        set_read_timeout(response.raw, read_timeout_of(self._timeout), self._bound.left() if is_read_next else None)
 
     def translated(self, error: Exception, request: PreparedRequest) -> Exception:
         """Return an attempt's failure for the caller: a ``ConnectTimeout`` or ``ReadTimeout`` if time ran out."""

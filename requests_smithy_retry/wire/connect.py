@@ -61,7 +61,7 @@ class Opener:
         return ()
 
 
-class NotedConnect:
+class RecordedConnect:
     """The ``connect`` and ``send`` of a connection that opens its socket in its own way, over a Unix socket say.
 
     They record only whether something was sent: if connecting fails, no byte of the request was written. Only an
@@ -99,7 +99,7 @@ class NotedConnect:
         type(connection).send(connection, data)
 
 
-class Connect(NotedConnect):
+class Connect(RecordedConnect):
     """The same, by the attempt's deadline, and at an address that is recorded in the attempt, too.
 
     A tunnel's head is no byte of the request, so ``send`` is prepared once the tunnel is established.
@@ -167,7 +167,7 @@ class Connect(NotedConnect):
             if sock is None or not isinstance(data, (bytes, bytearray)):
                 self._plain_send(connection, data)
                 return
-            usual = this_thread.bound(sock)
+            usual = this_thread.set_timeout(sock)
             try:
                 if len(data) <= PIECE:  # sent as it is, for stand-in sockets that inspect it
                     self._plain_send(connection, data)

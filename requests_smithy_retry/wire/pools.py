@@ -29,7 +29,7 @@ from ..clock import SYSTEM_CLOCK
 from ..interruptions import is_interruption
 from ..observing.log import log_short_idle
 from . import private
-from .connect import Connect, NotedConnect, Opener
+from .connect import Connect, Opener, RecordedConnect
 from .proxies import prepare_tunnel
 from .response import RESPONSE_CLASS
 from .state import Peer, this_thread
@@ -40,7 +40,7 @@ SWITCHED = 101
 """The status of an answer after which a connection speaks another protocol."""
 LEAST_IDLE = 0.5
 """A connection that lay for less is used in any case, in seconds: a busy program keeps its connections."""
-EARLIER = 0.98
+IDLE_MARGIN = 0.98
 """The part of an idle time found too long that is kept to: who asks every few seconds never asks exactly then."""
 ANNOUNCED = re.compile(r"(?i)(?:^|[,;])[ \t]*timeout[ \t]*=[ \t]*\"?([0-9]{1,9})\"?[ \t]*(?=[,;]|$)")
 """The parameter of a Keep-Alive header that says for how many seconds the server keeps an idle connection."""
@@ -52,7 +52,7 @@ MOST_ORIGINS = 256
 """The most origins whose keys are remembered; with more, all are forgotten."""
 
 
-def is_done_with(connection: Any, now: float, most: float) -> bool:
+def is_stale(connection: Any, now: float, most: float) -> bool:
     """Return True for a kept connection that is not to be used again.
 
     :param most: seconds for which one may lie idle.
@@ -69,10 +69,10 @@ def is_done_with(connection: Any, now: float, most: float) -> bool:
     since = getattr(connection, "idle_since", None)
     if since is None or now - since < LEAST_IDLE or this_thread.retries_off:
         return False
-    return now - since >= most_idle(answer, most)  # type: ignore[no-any-return]
+    return now - since >= idle_limit(answer, most)  # type: ignore[no-any-return]
 
 
-def most_idle(answer: Any, most: float) -> float:
+def idle_limit(answer: Any, most: float) -> float:
     """Return the seconds after which an idle connection is not used again: at most ``most``.
 
     Its server may have told in its last answer when it closes it. What is sent just then is lost, so a second is left
@@ -126,7 +126,7 @@ def prepare(connection: Any, opener: Opener, *, probes: bool = False) -> Any:
             # What the connection's own options say of it comes later, and wins.
             connection.socket_options = [*keep_alive_options(), *(connection.socket_options or ())]
     elif isinstance(connection, HTTPConnection) and type(connection).__setattr__ is object.__setattr__:
-        connection.connect = NotedConnect(connection)  # type: ignore[method-assign]
+        connection.connect = RecordedConnect(connection)  # type: ignore[method-assign]
     return connection
 
 
@@ -138,7 +138,7 @@ class PreparingPool(HTTPConnectionPool):
 
     addresses: Opener = Opener(SYSTEM_CLOCK)
     """Opens the sockets."""
-    known_to_die_after: float = math.inf
+    learnt_idle_limit: float = math.inf
     """Seconds, nearly those after which a connection that lay idle was found dead here; none is kept for longer."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -157,9 +157,9 @@ class PreparingPool(HTTPConnectionPool):
         connection: Any = None
         try:
             connection = super()._get_conn(timeout)
-            most = min(self.addresses.max_idle, self.known_to_die_after)
+            most = min(self.addresses.max_idle, self.learnt_idle_limit)
             is_misdirected, this_thread.is_misdirected = this_thread.is_misdirected, False
-            if is_misdirected or is_done_with(connection, self.addresses.clock.now(), most):
+            if is_misdirected or is_stale(connection, self.addresses.clock.now(), most):
                 connection.close()
                 if not connection.auto_open:  # one through a proxy's tunnel, in urllib3 1.26
                     connection = self._new_conn()
@@ -177,15 +177,15 @@ class PreparingPool(HTTPConnectionPool):
         except BaseException as error:
             del args, kwargs  # a traceback leads to this frame, and they have the headers and the body
             if isinstance(error, ConnectionError) and lay is not None and not this_thread.retries_off:
-                self._learn(lay)
+                self._learn_idle_limit(lay)
             raise
 
-    def _learn(self, lay: float) -> None:
+    def _learn_idle_limit(self, lay: float) -> None:
         """Take in that a connection which lay idle for some seconds was found dead."""
-        if LEAST_IDLE < lay < min(self.addresses.max_idle, self.known_to_die_after):
-            if self.known_to_die_after == math.inf:
+        if LEAST_IDLE < lay < min(self.addresses.max_idle, self.learnt_idle_limit):
+            if self.learnt_idle_limit == math.inf:
                 log_short_idle(f"{self.scheme}://{self.host}:{self.port}", lay)
-            self.known_to_die_after = lay * EARLIER
+            self.learnt_idle_limit = lay * IDLE_MARGIN
 
 
 class WaitingPool(PreparingPool):
@@ -288,7 +288,7 @@ class PoolKeys:
     def pool(self, manager: Any, origin: str, checks: Any) -> Any:
         """Return the pool that the manager has for an origin; None: it has none, or its key is not known.
 
-        :param checks: from :func:`checks_by`.
+        :param checks: from :func:`verify_key`.
         """
         known = self._known.get((origin, checks))
         if known is None or known[0] is not manager or known[1] != manager.connection_pool_kw:
@@ -308,7 +308,7 @@ class PoolKeys:
             self._known[origin, checks] = manager, dict(manager.connection_pool_kw), keys[0]
 
 
-def checks_by(verify: Any) -> Any:
+def verify_key(verify: Any) -> Any:
     """Return what certificates are checked by: True, False, or a path and whether that is a folder; None: by another.
 
     It is what the argument adds to the key of a pool.

@@ -39,7 +39,7 @@ class Bounded:
         That is the timeout of the handshake with which TLS takes the socket over, after it has prepared for a while.
         """
         usual: float | None = super().gettimeout()  # type: ignore[misc]
-        return this_thread.rest(usual) if this_thread.connecting is True else usual
+        return this_thread.seconds_or_least(usual) if this_thread.connecting is True else usual
 
     def recv(self, *args: Any) -> Any:
         return _in_time(self, super().recv, args)  # type: ignore[misc]

@@ -115,12 +115,12 @@ class Reader(socket.SocketIO):
             count = _recv_into(self, buffer)
         else:
             sock: Any = self._sock  # type: ignore[attr-defined]
-            usual = this_thread.bound(sock)
+            usual = this_thread.set_timeout(sock)
             try:
                 count = _recv_into(self, buffer)
             finally:
                 # While a tunnel is being made, the socket's timeout bounds the handshake that follows.
-                sock.settimeout(this_thread.rest(usual) if this_thread.connecting is True else usual)
+                sock.settimeout(this_thread.seconds_or_least(usual) if this_thread.connecting is True else usual)
         if not count:
             self.ended = count is not None
         if self.tail is not None and count is not None:
@@ -140,7 +140,7 @@ class Reader(socket.SocketIO):
         finally:
             super().close()
 
-    def let_go(self) -> None:
+    def release_socket(self) -> None:
         """Let go of the socket, which its connection has closed; this stream stays open."""
         self._sock._decref_socketios()  # type: ignore[attr-defined]
 
@@ -491,7 +491,9 @@ def _peek_in_memory(response: Response) -> Peeked | None:
     return Peeked(True, decoded(response, body, PEEK_BYTES)[0] if is_coded else body)
 
 
-def _fetch(reader: Reader, before: bytes, framing: Sized | Chunks, most: int, seconds: float | None) -> None:
+def _fetch(
+    reader: Reader, before: bytes, framing: LengthFraming | ChunkedFraming, most: int, seconds: float | None
+) -> None:
     """Fetch ahead until the body is complete, enough of it is there, or the time is up."""
     until: Deadline | None = None
     while True:
@@ -504,7 +506,7 @@ def _fetch(reader: Reader, before: bytes, framing: Sized | Chunks, most: int, se
             return
 
 
-class Sized:
+class LengthFraming:
     """A body that ends at its length or, without one, with the connection."""
 
     def __init__(self, length: int | None) -> None:
@@ -529,7 +531,7 @@ class Sized:
         return ended if self._length is None else len(self.body) == self._length
 
 
-class Chunks:
+class ChunkedFraming:
     """A chunked body with its trailers, parsed as urllib3 does."""
 
     def __init__(self) -> None:
@@ -588,10 +590,10 @@ class Chunks:
         return self._whole or (ended and self._trailers_at > 0 and not self._within_line)
 
 
-def framing_of(raw: Any) -> Sized | Chunks:
+def framing_of(raw: Any) -> LengthFraming | ChunkedFraming:
     length = raw._original_response.length
     # For a response to HEAD, http.client has a length of 0, whatever the head says.
-    return Chunks() if getattr(raw, "chunked", False) and length != 0 else Sized(length)
+    return ChunkedFraming() if getattr(raw, "chunked", False) and length != 0 else LengthFraming(length)
 
 
 def _size_in(line: bytes) -> int | None:

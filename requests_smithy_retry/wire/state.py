@@ -78,14 +78,14 @@ class AttemptState(threading.local):
             usual = LONGEST_TIMEOUT
         return min(usual, left)
 
-    def rest(self, usual: float | None) -> float | None:
+    def seconds_or_least(self, usual: float | None) -> float | None:
         """Return the same, or the shortest timeout once the deadline has passed: the next step fails at once."""
         try:
             return self.seconds(usual)
         except TimeoutError:
             return 1e-3
 
-    def bound(self, sock: Any) -> float | None:
+    def set_timeout(self, sock: Any) -> float | None:
         """Bound a socket's next step by the deadline, if that is not over; return its own timeout, to be restored."""
         usual = timeout_of(sock)
         sock.settimeout(self.seconds(usual))
@@ -125,7 +125,7 @@ def timeout_of(sock: Any) -> float | None:
     return seconds
 
 
-def shrunk(timeout: Any, left: float) -> Any:
+def capped_timeout(timeout: Any, left: float) -> Any:
     """Return a timeout in the shape that ``requests`` was given, with no part above ``left`` seconds (above 0).
 
     A ``Timeout`` gets a smaller total: it bounds connecting and reading together.
@@ -140,7 +140,7 @@ def shrunk(timeout: Any, left: float) -> Any:
     return _least(timeout, left)
 
 
-def read_part(timeout: Any) -> float | None:
+def read_timeout_of(timeout: Any) -> float | None:
     """Return the read timeout in seconds from a timeout of any shape; None for no limit.
 
     Never raise: what is no timeout is refused where requests and urllib3 refuse it, or is of no interest to a mock.

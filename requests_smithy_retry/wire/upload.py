@@ -86,7 +86,7 @@ class Upload:
         return getattr(self._body, name)
 
 
-class Parts(Upload):
+class IterableUpload(Upload):
     """An iterable body. It is asked for an iterator when its first part is needed."""
 
     def __iter__(self) -> Iterator[Any]:
@@ -95,7 +95,7 @@ class Parts(Upload):
             raise BodyChanged("the body was sent in an earlier request, and gives nothing more")
 
 
-class Reader(Upload):
+class ReadableUpload(Upload):
     """A body with ``read``. It is read as often as without this."""
 
     def read(self, size: int | None = -1) -> bytes:
@@ -116,7 +116,7 @@ class Reader(Upload):
         return self._parts()
 
 
-class FileReader(Reader):
+class SeekableUpload(ReadableUpload):
     """A file, which can go back.
 
     :param start: the position from which it is sent.

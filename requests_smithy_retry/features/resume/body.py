@@ -243,7 +243,7 @@ class WatchedBody:
             connection.close()
             raw.release_conn()
         if reader is not None:
-            reader.let_go()
+            reader.release_socket()
 
     def close(self) -> None:
         """Close the connection of the rest, unless that was read to its end."""

@@ -36,7 +36,7 @@ def taking(clock: FakeClock, seconds: float, step: Any) -> Any:
 
 
 def test_each_attempt_gets_what_is_left() -> None:
-    """The caller's timeout is shrunk, attempt by attempt."""
+    """The caller's timeout is capped, attempt by attempt."""
     clock = FakeClock()
     adapter = scripted(taking(clock, 2, 503), 200, clock=clock, operation_timeout=10, backoff=1)
     send(adapter, timeout=30)

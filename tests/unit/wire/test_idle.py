@@ -319,5 +319,5 @@ def test_the_shortest_idle_time_that_was_found_dead_counts() -> None:
     """A longer one later, which says nothing new, is not learnt; a shorter one is, without another line in the log."""
     pool = pools.PreparingPool("api.example.com")
     for lay in (6.0, 9.0, 4.0):
-        pool._learn(lay)
-    assert 3.92 == pytest.approx(pool.known_to_die_after)
+        pool._learn_idle_limit(lay)
+    assert 3.92 == pytest.approx(pool.learnt_idle_limit)

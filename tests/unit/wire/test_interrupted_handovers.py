@@ -151,7 +151,7 @@ def test_a_connection_that_was_taken_out_is_closed(monkeypatch: pytest.MonkeyPat
     """An interruption arrives while it is examined; urllib3 has not got it yet."""
     pool: Any = preparing(HTTPConnectionPool)("name.test")
     monkeypatch.setattr(HTTPConnectionPool, "_get_conn", lambda *_: taken or interrupted())
-    monkeypatch.setattr(pools, "is_done_with", interrupted)
+    monkeypatch.setattr(pools, "is_stale", interrupted)
     with pytest.raises(Limit):
         pool._get_conn(None)
     assert taken is None or taken.is_closed

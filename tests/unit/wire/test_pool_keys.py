@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import urllib3
 
-from requests_smithy_retry.wire.pools import PoolKeys, checks_by
+from requests_smithy_retry.wire.pools import PoolKeys, verify_key
 
 ORIGIN = "http://api.example.com"
 
@@ -66,12 +66,12 @@ def test_what_certificates_are_checked_by_is_a_part_of_the_key(verify: bool | st
         (tmp_path / "folder").mkdir()
     keys, manager = PoolKeys(), urllib3.PoolManager()
     pool = manager.connection_from_url(ORIGIN)
-    keys.remember(manager, ORIGIN, checks_by(verify), pool)
-    assert keys.pool(manager, ORIGIN, checks_by(verify)) is pool
-    others = {checks_by(other) for other in (True, False, str(tmp_path), "other.pem")} - {checks_by(verify)}
+    keys.remember(manager, ORIGIN, verify_key(verify), pool)
+    assert keys.pool(manager, ORIGIN, verify_key(verify)) is pool
+    others = {verify_key(other) for other in (True, False, str(tmp_path), "other.pem")} - {verify_key(verify)}
     assert all(keys.pool(manager, ORIGIN, other) is None for other in others)
 
 
 def test_what_is_no_check_is_left_to_requests() -> None:
     """None and numbers are truthy or not, and requests has its own rules for them."""
-    assert [checks_by(value) for value in (None, 1, Path("bundle.pem"))] == [None, None, None]
+    assert [verify_key(value) for value in (None, 1, Path("bundle.pem"))] == [None, None, None]

@@ -18,9 +18,9 @@ from requests_smithy_retry.wire.response import (
     MOST_LINE,
     Arrived,
     CheckedResponse,
-    Chunks,
+    ChunkedFraming,
+    LengthFraming,
     Reader,
-    Sized,
     arrived,
     framing_of,
     holds_all,
@@ -212,15 +212,15 @@ def test_a_body_that_is_not_ours_keeps_its_timeout(pair: tuple[Reader, socket.so
     ],
 )
 def test_the_contents_of_chunks(available: bytes, body: bytes, seen: bool, whole: bool, whole_at_the_end: bool) -> None:
-    """Chunks are whole with the blank line after their trailers, or if the connection ends before it."""
-    chunks = Chunks()
+    """ChunkedFraming are whole with the blank line after their trailers, or if the connection ends before it."""
+    chunks = ChunkedFraming()
     assert chunks.take(available) is seen
     assert (chunks.body, chunks.is_whole(ended=False), chunks.is_whole(ended=True)) == (body, whole, whole_at_the_end)
 
 
 def test_chunks_may_come_in_parts_of_any_size() -> None:
     """Bytes that were parsed once are not parsed again."""
-    available, chunks = b"3\r\nabc\r\nA\r\n0123456789\r\n0\r\nA: b\r\n\r\n", Chunks()
+    available, chunks = b"3\r\nabc\r\nA\r\n0123456789\r\n0\r\nA: b\r\n\r\n", ChunkedFraming()
     seen = [chunks.take(available[:count]) for count in range(len(available) + 1)]
     assert seen == [False] * len(available) + [True]
     assert (chunks.body, chunks.is_whole(ended=False)) == (b"abc0123456789", True)
@@ -232,7 +232,7 @@ def test_chunks_may_come_in_parts_of_any_size() -> None:
 )
 def test_a_body_of_a_length_or_of_none(length: int | None, seen: bool, whole: bool, whole_at_the_end: bool) -> None:
     """A body without a length ends with its connection."""
-    sized = Sized(length)
+    sized = LengthFraming(length)
     assert sized.take(b"abc") is seen
     assert sized.body == b"abc"[:length]
     assert (sized.is_whole(ended=False), sized.is_whole(ended=True)) == (whole, whole_at_the_end)
@@ -255,9 +255,9 @@ def test_a_body_of_a_length_or_of_none(length: int | None, seen: bool, whole: bo
 def test_the_end_of_chunks_is_seen_by_their_last_bytes(
     before: bytes, ahead: bytes, ended: bool, expected: bool
 ) -> None:
-    """Chunks are parsed only for trailers, and where the connection has ended."""
-    assert Chunks().is_complete(before, bytearray(ahead), ended=ended) is expected
-    assert not Chunks().is_above(0)
+    """ChunkedFraming are parsed only for trailers, and where the connection has ended."""
+    assert ChunkedFraming().is_complete(before, bytearray(ahead), ended=ended) is expected
+    assert not ChunkedFraming().is_above(0)
 
 
 def unread(reader: Reader, length: int | None) -> Any:
@@ -330,7 +330,8 @@ def test_a_body_is_known_to_be_at_hand(
 
 
 @pytest.mark.parametrize(
-    ("chunked", "length", "expected"), [(True, None, Chunks), (True, 0, Sized), (False, None, Sized), (False, 5, Sized)]
+    ("chunked", "length", "expected"),
+    [(True, None, ChunkedFraming), (True, 0, LengthFraming), (False, None, LengthFraming), (False, 5, LengthFraming)],
 )
 def test_head_has_no_chunks_whatever_it_says(chunked: bool, length: int | None, expected: Any) -> None:
     """``http.client`` gives what has no body a length of 0."""

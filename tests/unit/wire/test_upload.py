@@ -20,7 +20,14 @@ from requests_smithy_retry.features.addresses import AddressMemory
 from requests_smithy_retry.testing import FakeClock, FaultServer, ResetAfterRequest, refusing_port
 from requests_smithy_retry.wire.connect import LARGE_PIECE, PIECE, Connect
 from requests_smithy_retry.wire.state import this_thread
-from requests_smithy_retry.wire.upload import BodyChanged, FileReader, Parts, Reader, declared_length, size_in_memory
+from requests_smithy_retry.wire.upload import (
+    BodyChanged,
+    IterableUpload,
+    ReadableUpload,
+    SeekableUpload,
+    declared_length,
+    size_in_memory,
+)
 from tests.faults.oracle import tls_contexts
 
 from .support import session
@@ -246,7 +253,7 @@ PARTS = ["1", b"23", bytearray(b"4"), memoryview(b"56").cast("H"), b"", None]
 )
 def test_the_parts_of_an_iterable_up_to_its_length(length: int | None, sent: Any) -> None:
     """Each time that it is iterated over; the part that is too long is cut."""
-    upload = Parts(PARTS, length)
+    upload = IterableUpload(PARTS, length)
     for _ in range(2):
         if sent is BodyChanged:
             with pytest.raises(BodyChanged, match="after 6 of the 7 bytes"):
@@ -258,7 +265,7 @@ def test_the_parts_of_an_iterable_up_to_its_length(length: int | None, sent: Any
 
 def test_an_iterable_that_was_sent_before_has_to_give_something() -> None:
     """What an earlier request used up is not sent empty."""
-    upload = Parts([], None)
+    upload = IterableUpload([], None)
     assert [] == list(upload)
     upload.is_again = True
     with pytest.raises(BodyChanged, match="earlier request"):
@@ -269,13 +276,13 @@ def test_an_iterable_that_was_sent_before_has_to_give_something() -> None:
 @pytest.mark.parametrize(("length", "sent"), [(None, b"12345"), (5, b"12345"), (3, b"123")])
 def test_all_of_a_file_at_once(size: int | None, length: int | None, sent: bytes) -> None:
     """Who asks for all gets what is declared."""
-    assert sent == Reader(io.BytesIO(b"12345"), length).read(size)
+    assert sent == ReadableUpload(io.BytesIO(b"12345"), length).read(size)
 
 
 def test_a_file_is_read_no_further_than_its_length() -> None:
     """It stands there then, however much it is asked for, and is iterated over likewise."""
     body = io.BytesIO(b"12345")
-    upload = FileReader(body, 3, 0)
+    upload = SeekableUpload(body, 3, 0)
     assert (b"", b"12", b"3", b"", 3) == (upload.read(0), upload.read(2), upload.read(2), upload.read(2), body.tell())
     assert upload.is_whole
     assert 0 == upload.seek(0)
@@ -290,12 +297,12 @@ def test_what_a_stream_that_is_not_ready_gives_is_its_end() -> None:
         def read(self, size: int | None = -1) -> Any:
             return None
 
-    assert b"" == Reader(NotReady(), None).read(1)
+    assert b"" == ReadableUpload(NotReady(), None).read(1)
     with pytest.raises(BodyChanged, match="after 0 of the 1 bytes"):
-        Reader(NotReady(), 1).read(1)
+        ReadableUpload(NotReady(), 1).read(1)
 
 
 def test_a_copy_of_a_watched_body_is_made_by_the_usual_way() -> None:
     """Who copies a request deeply copies its body, as without us."""
-    upload = copy.deepcopy(Reader(io.BytesIO(b"123"), 2))
+    upload = copy.deepcopy(ReadableUpload(io.BytesIO(b"123"), 2))
     assert b"12" == upload.read()
