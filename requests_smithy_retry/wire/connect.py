@@ -28,33 +28,25 @@ LARGE_PIECE = 1_048_576
 
 
 class Opener:
-    """Opens the sockets of an adapter's connections as urllib3 does; the feature ``addresses`` has one that does more.
-
-    :param clock: the adapter's.
-    """
+    """Opens the sockets of an adapter's connections as urllib3 does; the feature ``addresses`` has another one."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.max_idle: float = MAX_IDLE
 
     def open(self, connection: Any, connect: Connect) -> Any:
-        """Return a connected socket.
+        """Return a connected socket; the ``timeout`` of the connection is the time that is left.
 
-        :param connection: its ``timeout`` is the time that is left.
-        :param connect: of the connection; is told of the far end, and what an interruption closes.
+        ``connect`` gets the far end, and what an interruption is to close.
         """
         sock = connect.opening = type(connection)._new_conn(connection)
         return sock
 
     def attempt_failed(self, outcome: Outcome, peer: Peer | None, tried: set[tuple[str, str]]) -> None:
-        """Take in an attempt that failed.
-
-        :param peer: the far end that it reached, or tried to.
-        :param tried: addresses at which the operation has failed, each with its origin; a retry prefers others.
-        """
+        """Remember an attempt that failed, and add its addresses, each with its origin, to those that were tried."""
 
     def forget(self) -> None:
-        """Know of no failure."""
+        """Forget the addresses that failed."""
 
     def snapshot(self) -> tuple[Any, ...]:
         """Return the addresses that failed lately."""

@@ -22,11 +22,9 @@ MOST_DIGITS = 20
 
 
 class Head(NamedTuple):
-    """A plain head.
+    """A plain head, which ends before the byte ``end``; ``version`` is 10 or 11.
 
-    :param end: the number of its bytes.
-    :param version: 10 or 11.
-    :param length: the announced one of the body; None: there is none, or the body is in chunks.
+    Its ``length`` is the announced one of the body; None: there is none, or the body is in chunks.
     """
 
     end: int

@@ -41,7 +41,7 @@ SWITCHED = 101
 LEAST_IDLE = 0.5
 """A connection that lay for less is used in any case, in seconds: a busy program keeps its connections."""
 IDLE_MARGIN = 0.98
-"""The part of an idle time found too long that is kept to: who asks every few seconds never asks exactly then."""
+"""The part of an idle time found too long that is the limit: regular requests come a little earlier or later."""
 ANNOUNCED = re.compile(r"(?i)(?:^|[,;])[ \t]*timeout[ \t]*=[ \t]*\"?([0-9]{1,9})\"?[ \t]*(?=[,;]|$)")
 """The parameter of a Keep-Alive header that says for how many seconds the server keeps an idle connection."""
 PROBE_AFTER = 30
@@ -53,9 +53,7 @@ MOST_ORIGINS = 256
 
 
 def is_stale(connection: Any, now: float, most: float) -> bool:
-    """Return True for a kept connection that is not to be used again.
-
-    :param most: seconds for which one may lie idle.
+    """Return True for a kept connection that is not to be used again; it may lie idle for ``most`` seconds.
 
     Its answer was not read to the end, or was a 101; another address is better, or was not tried by the operation; or
     it lay for too long, or nearly as long as its server keeps it.
@@ -75,10 +73,8 @@ def is_stale(connection: Any, now: float, most: float) -> bool:
 def idle_limit(answer: Any, most: float) -> float:
     """Return the seconds after which an idle connection is not used again: at most ``most``.
 
-    Its server may have told in its last answer when it closes it. What is sent just then is lost, so a second is left
-    for the way, if there is one.
-
-    :param answer: the last one, if it is known.
+    The server may have announced in its last answer, where that is known, when it closes the connection. What is sent
+    just then is lost, so one second less counts.
     """
     heard = () if answer is None else answer.headers.get_all("keep-alive", ())
     announced = [int(seconds) - 1.0 for value in heard for seconds in ANNOUNCED.findall(value)]
@@ -88,7 +84,7 @@ def idle_limit(answer: Any, most: float) -> float:
 def keep_alive_options() -> tuple[tuple[int, int, int], ...]:
     """Return the socket options that switch TCP keep-alive on, as far as the platform takes them.
 
-    Where no socket can be made now, there are none for now.
+    There are none as long as no socket can be made.
     """
     try:
         return _taken_options()
@@ -115,7 +111,7 @@ def _taken_options() -> tuple[tuple[int, int, int], ...]:
 
 
 def prepare(connection: Any, opener: Opener, *, probes: bool = False) -> Any:
-    """Prepare a new connection of urllib3; of one whose class has a ``connect`` of its own, only that is recorded."""
+    """Prepare a new connection of urllib3; if its class has its own ``connect``, only record whether it sent."""
     own = getattr(type(connection), "connect", None)
     if own in KNOWN_CONNECTS:
         connection.connect = connect = Connect(connection, opener)
@@ -181,7 +177,7 @@ class PreparingPool(HTTPConnectionPool):
             raise
 
     def _learn_idle_limit(self, lay: float) -> None:
-        """Take in that a connection which lay idle for some seconds was found dead."""
+        """Keep connections for less than the seconds after which an idle one was found dead."""
         if LEAST_IDLE < lay < min(self.addresses.max_idle, self.learnt_idle_limit):
             if self.learnt_idle_limit == math.inf:
                 log_short_idle(f"{self.scheme}://{self.host}:{self.port}", lay)
@@ -244,11 +240,9 @@ OWN_POOLS = ("get_connection_with_tls_context", "get_connection")
 
 
 def use_our_connections(adapter: HTTPAdapter, opener: Opener, usual: type[HTTPAdapter] = HTTPAdapter) -> None:
-    """Have the connections prepared of pools that an adapter finds in its own way, as one for Unix sockets does.
+    """Prepare the connections of pools that an adapter finds in its own way, as one for Unix sockets does.
 
-    Idempotent. The references are weak: a cycle would keep the pools alive.
-
-    :param usual: the class whose way of finding pools is no adapter's own.
+    Idempotent. The references are weak: a cycle would keep the pools alive. A method of ``usual`` is no way of its own.
     """
     if not private.are_known():
         return
@@ -263,7 +257,7 @@ def _find_pool(adapter: weakref.ref[Any], find: Any, opener: Opener, *args: Any,
 
 
 def prepare_pool(pool: Any, opener: Opener) -> Any:
-    """Have a pool of another make prepare its connections, and return it."""
+    """Return a pool; one that is not ours prepares its connections from now on."""
     is_of_another_make = isinstance(pool, HTTPConnectionPool) and not isinstance(pool, PreparingPool)
     if is_of_another_make and private.are_known() and "_new_conn" not in vars(pool):
         vars(pool)["_new_conn"] = functools.partial(_new_connection, weakref.ref(pool), opener)
@@ -286,10 +280,7 @@ class PoolKeys:
         self._known: dict[tuple[str, Any], tuple[Any, dict[str, Any], Any]] = {}
 
     def pool(self, manager: Any, origin: str, checks: Any) -> Any:
-        """Return the pool that the manager has for an origin; None: it has none, or its key is not known.
-
-        :param checks: from :func:`verify_key`.
-        """
+        """Return the pool that the manager has for an origin; None: it has none, or its key is not known."""
         known = self._known.get((origin, checks))
         if known is None or known[0] is not manager or known[1] != manager.connection_pool_kw:
             return None
@@ -309,10 +300,7 @@ class PoolKeys:
 
 
 def verify_key(verify: Any) -> Any:
-    """Return what certificates are checked by: True, False, or a path and whether that is a folder; None: by another.
-
-    It is what the argument adds to the key of a pool.
-    """
+    """Return what ``verify`` adds to a pool's key: True, False, or a path and if it is a folder; None for any other."""
     if isinstance(verify, str):
         return verify, os.path.isdir(verify)
     return verify if isinstance(verify, bool) else None

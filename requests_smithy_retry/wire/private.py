@@ -121,7 +121,7 @@ _found_all = False
 
 
 def are_known() -> bool:
-    """Return True if what is below urllib3's pools is as it is known here."""
+    """Return True if urllib3 and Python have all names of :data:`NAMES`, so that connections can be prepared."""
     global _found_all
     if not _found_all:
         _found_all = not (IS_FUTURE or missing())

@@ -1,7 +1,7 @@
 """Proxies and TLS: by the attempt's deadline (contract 8.1), and a refusal is final (contract 3.4).
 
-They take steps of their own, each with the socket's timeout. Here each step has no more than the time that is left. A
-proxy that refused, asked again, refuses again, and may lock an account.
+Tunnels and handshakes take several steps, each with the socket's timeout. Here no step has more than the time that is
+left. A proxy that refused would refuse again, and may lock an account.
 """
 
 from __future__ import annotations
@@ -69,14 +69,14 @@ def bounded(socket_class: Any) -> Any:
 
 
 def bound_handshake(connection: Any, sock: Any) -> None:
-    """Have TLS begin its handshake with the time that is left then, rather than now."""
+    """Bound the handshake of TLS by the time that is left when it begins."""
     if isinstance(connection, HTTPSConnection) and not isinstance(sock, Bounded):
         with contextlib.suppress(TypeError):  # a class of sockets that cannot be changed
             sock.__class__ = bounded(sock.__class__)
 
 
 def prepare_tunnel(connection: Any) -> None:
-    """Have a connection whose proxy speaks TLS keep to the deadline in the TLS within.
+    """Bound the TLS inside the tunnel of a proxy that speaks TLS itself by the deadline.
 
     The reference to the connection is weak: a cycle would keep sockets open until the next garbage collection.
     """
@@ -95,7 +95,7 @@ def prepare_tunnel(connection: Any) -> None:
 
 
 class ProxyRefusal(Exception):
-    """The ``__cause__`` of an error by which a proxy refused for good; the error itself is that of plain requests."""
+    """The ``__cause__`` of an error where a proxy refused for good; the error itself is that of plain requests."""
 
 
 def note_refusal(connection: Any, error: BaseException) -> None:

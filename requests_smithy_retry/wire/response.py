@@ -326,7 +326,7 @@ class CheckedResponse(http.client.HTTPResponse):
 
 
 class _ReadsToLength(CheckedResponse):
-    """For urllib3 1.26, which does not check that a length was reached, nor tell whether anything was decoded."""
+    """For urllib3 1.26, which neither checks that a length was reached nor tells whether anything was decoded."""
 
     had_chunk: bool = False
     """True once a chunk was not empty."""
@@ -394,7 +394,7 @@ class Arrived(enum.Enum):
 def arrived(raw: Any, most: int, seconds: float | None) -> Arrived | None:
     """Return how much of an unread body is at hand, without decoding it; None if it is not read from a socket.
 
-    :param most: the longest body that is waited for, in bytes, coded or not.
+    :param most: the longest body that is waited for, in bytes.
     :param seconds: the longest wait; None: as long as the attempt's deadline and the socket's timeout allow.
     """
     reader = reader_of(raw)
@@ -424,11 +424,7 @@ def _has_ended(reader: Reader) -> bool:
 
 
 class Peeked(NamedTuple):
-    """The beginning of a body.
-
-    :param whole: True if the body is complete, valid and small: reading it takes no time and cannot fail.
-    :param prefix: its first 64 KiB at most, decoded.
-    """
+    """The first 64 KiB of a body at most, decoded; ``whole`` if it is complete and valid, so reading it cannot fail."""
 
     whole: bool
     prefix: bytes = b""
@@ -545,7 +541,7 @@ class ChunkedFraming:
         return bytes(self._taken) + self._begun
 
     def is_above(self, most: int) -> bool:
-        """Return False: its length is not announced."""
+        """Return False: chunks announce no length."""
         return False
 
     def is_complete(self, before: bytes, ahead: bytearray, *, ended: bool) -> bool:

@@ -57,15 +57,14 @@ class AttemptState(threading.local):
     """The end of the attempt; None: only its timeouts bound it."""
 
     sender: object = None
-    """The adapter whose attempt it is: what is beneath it sees no retries of ours."""
+    """The adapter whose attempt it is: it hides its own retries from urllib3 below it."""
 
     retries_off = False
     """True while retries are off: heads and bodies are read as a plain ``HTTPAdapter`` reads them (contract 10.2)."""
 
     def seconds(self, usual: float | None) -> float | None:
-        """Return the timeout of a socket's next step, in seconds; None for no limit.
+        """Return the timeout of a socket's next step, in seconds, by its ``usual`` one; None for no limit.
 
-        :param usual: the socket's own timeout; None for no limit.
         :raises TimeoutError: if the deadline has passed.
         """
         deadline = self.deadline
@@ -79,7 +78,7 @@ class AttemptState(threading.local):
         return min(usual, left)
 
     def seconds_or_least(self, usual: float | None) -> float | None:
-        """Return the same, or the shortest timeout once the deadline has passed: the next step fails at once."""
+        """Return the same, or a millisecond once the deadline has passed: the next step fails at once."""
         try:
             return self.seconds(usual)
         except TimeoutError:

@@ -25,7 +25,7 @@ class BodyChanged(RuntimeError):
 
 
 def declared_length(headers: Mapping[str, Any]) -> int | None:
-    """Return the length that a request's head declares; None: it declares none, or what is no number."""
+    """Return the length that a request's head declares; None: there is none, or it is no number."""
     text = header_text(headers.get("Content-Length")).strip()
     return int(text) if text.isascii() and text.isdigit() else None
 
@@ -33,7 +33,6 @@ def declared_length(headers: Mapping[str, Any]) -> int | None:
 class Upload:
     """A body that counts what it gives, and gives at most the bytes that are declared; it has the body's attributes.
 
-    :param body: the caller's.
     :param length: the declared length; None: none is declared, and all of it is given.
     """
 
@@ -50,7 +49,7 @@ class Upload:
         """An earlier request sent it; if it gives nothing now, it is used up."""
 
     def _parts(self) -> Iterator[Any]:
-        """Iterate over the body, up to the first part of which not all is declared."""
+        """Iterate over the body, up to the first part that goes beyond the declared length."""
         self.given, self.is_whole, self.has_more = 0, False, False
         for part in self._body:
             yield self._counted(part) if part else part  # urllib3 skips what is empty
@@ -60,7 +59,7 @@ class Upload:
         self._end()
 
     def _counted(self, part: Any) -> Any:
-        """Return as much of a part as is declared; bytes and buffers as they are where all of it is."""
+        """Count a part, and return as much of it as is declared; whole bytes and buffers are not copied."""
         if isinstance(part, str):
             part = part.encode()
         size, given = _size(part), self.given or 0
@@ -71,10 +70,7 @@ class Upload:
         return part
 
     def _end(self) -> None:
-        """Take note that the body has no more.
-
-        :raises BodyChanged: if that is less than declared.
-        """
+        """Mark the body as whole; raise :class:`BodyChanged` if it has ended before its declared length."""
         given = self.given = self.given or 0
         if self.length is not None and given < self.length:
             raise BodyChanged(f"the body ended after {given} of the {self.length} bytes that its head declares")
@@ -96,7 +92,7 @@ class IterableUpload(Upload):
 
 
 class ReadableUpload(Upload):
-    """A body with ``read``. It is read as often as without this."""
+    """A body with ``read``: one call here is one call of it."""
 
     def read(self, size: int | None = -1) -> bytes:
         """Return the next bytes, at most ``size``; all that is left if that is negative or None."""
@@ -117,17 +113,14 @@ class ReadableUpload(Upload):
 
 
 class SeekableUpload(ReadableUpload):
-    """A file, which can go back.
-
-    :param start: the position from which it is sent.
-    """
+    """A file that can ``seek``; it is sent from the position ``start``."""
 
     def __init__(self, body: Any, length: int | None, start: int) -> None:
         super().__init__(body, length)
         self._start = start
 
     def seek(self, *where: Any) -> Any:
-        """Move the file: who signs a body reads it before it is sent, and goes back."""
+        """Move the file: a signer reads a body before it is sent, and goes back."""
         position = self._body.seek(*where)
         self.given: int | None = max(0, self._body.tell() - self._start)
         self.is_whole = self.has_more = False
