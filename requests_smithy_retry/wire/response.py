@@ -13,6 +13,7 @@ import http.client
 import io
 import re
 import socket
+from collections.abc import Callable
 from io import BufferedReader
 from types import SimpleNamespace
 from typing import Any, NamedTuple, Protocol
@@ -401,26 +402,15 @@ def arrived(raw: Any, most: int, seconds: float | None) -> Arrived | None:
     if reader is None:
         return None
     framing, before = framing_of(raw), reader.in_buffer(raw._original_response.fp)
-    until: Deadline | None = None
-    while True:
-        ahead = reader.held_ahead
-        if framing.is_complete(before, ahead, ended=reader.ended):
-            return Arrived.WHOLE
-        if _has_ended(reader):
-            return Arrived.BROKEN
-        is_long = len(before) + len(ahead) > most or framing.is_above(most)
-        until = until or earliest(after(seconds, SYSTEM_CLOCK), this_thread.deadline)
-        left = None if until is None else until.left()
-        if is_long or _is_over(left) or not (reader.fetch_ahead(left) or _has_ended(reader)):
-            return Arrived.COMING
 
+    def is_complete() -> bool:
+        return framing.is_complete(before, reader.held_ahead, ended=reader.ended)
 
-def _is_over(left: float | None) -> bool:
-    return left is not None and left <= 0
-
-
-def _has_ended(reader: Reader) -> bool:
-    return reader.ended or reader.failure is not None
+    if not framing.is_above(most):
+        _fetch(reader, lambda: is_complete() or len(before) + len(reader.held_ahead) > most, seconds)
+    if is_complete():
+        return Arrived.WHOLE
+    return Arrived.BROKEN if reader.ended or reader.failure is not None else Arrived.COMING
 
 
 class Peeked(NamedTuple):
@@ -449,7 +439,8 @@ def peek(response: Response, most: int = PEEK_BYTES, seconds: float | None = PEE
     framing = framing_of(raw)
     complete = framing.is_whole(ended=False)
     if not complete:  # it has a byte at least
-        _fetch(reader, reader.in_buffer(raw._original_response.fp), framing, most, seconds)
+        before = reader.in_buffer(raw._original_response.fp)
+        _fetch(reader, lambda: framing.take(data := before + reader.held_ahead) or len(data) > most, seconds)
         complete = framing.is_whole(ended=reader.ended)
     body = framing.body
     if not body or not response.headers.get("content-encoding"):
@@ -487,15 +478,10 @@ def _peek_in_memory(response: Response) -> Peeked | None:
     return Peeked(True, decoded(response, body, PEEK_BYTES)[0] if is_coded else body)
 
 
-def _fetch(
-    reader: Reader, before: bytes, framing: LengthFraming | ChunkedFraming, most: int, seconds: float | None
-) -> None:
-    """Fetch ahead until the body is complete, enough of it is there, or the time is up."""
+def _fetch(reader: Reader, is_enough: Callable[[], bool], seconds: float | None) -> None:
+    """Fetch ahead until that is enough, no byte will come, or the time is up."""
     until: Deadline | None = None
-    while True:
-        available = before + reader.held_ahead
-        if framing.take(available) or len(available) > most:
-            return
+    while not is_enough():
         until = until or earliest(after(seconds, SYSTEM_CLOCK), this_thread.deadline)
         left = None if until is None else until.left()
         if (left is not None and left <= 0) or not reader.fetch_ahead(left):
