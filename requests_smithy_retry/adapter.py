@@ -33,7 +33,6 @@ from .core.call import Call
 from .core.loop import run
 from .core.plan import Plan
 from .core.port import Feature
-from .core.scope import MOST_SCOPES
 from .core.strategy import RetryStrategy, StandardRetryStrategy
 from .errors import RetryConfigError, RetryConfigWarning
 from .features.table import features_of, listeners_of, opener, strategy_for
@@ -199,7 +198,6 @@ class RetryAdapter(MaxRetries):
         items = listeners_of(config, config.listeners)
         self.listeners: Any = Listeners(items) if items else None
         self.plan: Plan = Plan.of(config, self._strategy, self.features, self.listeners)
-        self._scope_names: dict[str, str] = {}
 
     def send(
         self,
@@ -268,20 +266,6 @@ class RetryAdapter(MaxRetries):
         finally:
             this_thread.retries_off, this_thread.sender = outer
             this_thread.connecting = False
-
-    def name_of_scope(self, request: PreparedRequest) -> str:
-        """Return :meth:`scope_of` a request, remembered by the beginning of its URL where scopes are origins."""
-        if self.retry_config.scope is not None or type(self).scope_of is not RetryAdapter.scope_of:
-            return self.scope_of(request)
-        name = self._scope_names.get(ORIGIN(request.url)[0])  # type: ignore[arg-type, index]
-        if name is None:
-            name = self.scope_of(request)
-            if len(self._scope_names) >= MOST_SCOPES:
-                self._scope_names.clear()
-            origin = ORIGIN(request.url)[0]  # type: ignore[arg-type, index]
-            if "@" not in origin:  # a user's name and password are not kept
-                self._scope_names[origin] = name
-        return name
 
     def scope_of(self, request: PreparedRequest) -> str:
         """Return the scope of a request: the target's origin, or the result of the option ``scope``.

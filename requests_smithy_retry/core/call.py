@@ -87,7 +87,7 @@ class Call:
         self.limits: TimeLimits | None = None
         if plan.has_limits or options.deadline is not None:
             self.limits = TimeLimits(config, options, adapter.clock)
-        self.scope_name: str = adapter.name_of_scope(request)
+        self.scope_name: str = adapter.scope_of(request)
         self.observed: ObservedOperation | None = None
         if plan.listeners is not None:
             self.observed = ObservedOperation(adapter, request, options, self.scope_name)
