@@ -22,7 +22,7 @@ from ..observing.log import log_back
 from .attempt import AttemptFailed
 from .health import shows_failure
 from .policy import Delay, Policy, TooLong, is_seconds, leaves_time
-from .quota import NO_QUOTA, Payment, Refused, RetryQuota, TokenBucketSnapshot
+from .quota import Payment, Refused, RetryQuota, TokenBucketSnapshot
 from .rules import asks_again, is_answer, is_free, is_last, named_wait, no_poll, refusal, too_late, too_long
 from .scope import Scope, Scopes, quotas_of
 from .server_hints import Hint
@@ -77,12 +77,6 @@ class RetryToken(Protocol):
         """Seconds to wait before the attempt."""
 
 
-NOWHERE = Scope(None, NO_QUOTA)
-"""The scope of a token that no strategy made."""
-NOTHING_YET = Progress(0.0)
-"""Its progress."""
-
-
 @dataclass(frozen=True, init=False)
 class StandardRetryToken:
     """The token of the built-in strategies. It never changes, except for two private marks: its attempt was sent, and
@@ -113,9 +107,9 @@ class StandardRetryToken:
         self,
         *,
         issuer: StandardRetryStrategy,
-        scope: Scope = NOWHERE,
+        scope: Scope,
+        progress: Progress,
         retry_delay: float = 0.0,
-        progress: Progress = NOTHING_YET,
         delay_source: str = "backoff",
         classification: Classification | None = None,
         payment: Payment | None = None,
@@ -150,21 +144,6 @@ class StandardRetryToken:
         """The tokens that this retry took from the quota; a success gives them back."""
         return self.progress.acquired
 
-    def redeem(self, issuer: object) -> None:
-        """Mark the token as used. Atomic: of two threads only one gets through.
-
-        :raises TokenError: if it was used before, or if another strategy issued it.
-        """
-        if self.issuer is not issuer:
-            raise TokenError(f"this token was issued by another strategy: {self.issuer!r}, not {issuer!r}")
-        try:
-            del self._marks["unused"]
-        except KeyError:
-            raise TokenError(
-                "this token was used before: each token is good for one refresh_retry_token_for_retry "
-                "or one record_success"
-            ) from None
-
     def unredeem(self) -> None:
         """Take the mark back: the token was looked at, without a decision."""
         self._marks["unused"] = True
@@ -190,10 +169,20 @@ class StandardRetryToken:
 
 
 def redeemed(token: object, issuer: object) -> StandardRetryToken:
-    """Mark a token as used, and return it; raise ``TokenError`` where that is not possible."""
+    """Mark a token as used, and return it. Atomic: of two threads only one gets through.
+
+    :raises TokenError: if it was used before, or if another strategy issued it.
+    """
     if not isinstance(token, StandardRetryToken):
         raise TokenError(f"this token was issued by another strategy: {token!r}")
-    token.redeem(issuer)
+    if token.issuer is not issuer:
+        raise TokenError(f"this token was issued by another strategy: {token.issuer!r}, not {issuer!r}")
+    try:
+        del token._marks["unused"]
+    except KeyError:
+        raise TokenError(
+            "this token was used before: each token is good for one refresh_retry_token_for_retry or one record_success"
+        ) from None
     return token
 
 
