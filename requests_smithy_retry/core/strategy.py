@@ -531,7 +531,6 @@ def failure_of(failed: AttemptFailed, reason: RetryReason, delay: Delay) -> Fail
         is_cut=outcome.resend is not None and outcome.resend.is_cut,
         is_answer=is_answer(outcome, reason),
         reason=reason,
-        verdict=failed.verdict,
         uncounted=asked_for if throttled and delay.longest == inf else 0.0,
     )
 

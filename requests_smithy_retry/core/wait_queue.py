@@ -100,7 +100,7 @@ class Failure(NamedTuple):
     :param unresolved: the name of the service was not found.
     :param is_cut: the body of a response below 400 broke off or could not be decoded: the service is up.
     :param is_answer: a 500, or a rejected response below 400: the service may be up, and the request at fault.
-    :param reason: for which the retry is indicated, and ``verdict`` the whole of it, for the record.
+    :param reason: for which the retry is indicated.
     :param uncounted: seconds that do not count as patience: a service that is up asked for them.
     """
 
@@ -111,7 +111,6 @@ class Failure(NamedTuple):
     is_cut: bool = False
     is_answer: bool = False
     reason: RetryReason | None = None
-    verdict: Any = None
     uncounted: float = 0.0
 
     def is_of_request(self, began: float, answered_at: float) -> bool:

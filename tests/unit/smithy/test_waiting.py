@@ -148,7 +148,7 @@ class Counted(AttemptFailed):
 
 def paid(quota: PricedQuota, clock: FakeClock, price: float, deadline: float | None) -> tuple[int, Any]:
     """Have a quota decide; the number of waits, and the answer."""
-    failure: Any = Failure(reason=price, verdict="why")  # type: ignore[arg-type]
+    failure: Any = Failure(reason=price)  # type: ignore[arg-type]
     failed = Counted(Outcome(), clock=clock)
     answer = quota.acquire(Progress(0.0), Bounds(deadline=deadline), failure, failed)
     return failed.waits, answer
