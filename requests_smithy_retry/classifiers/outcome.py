@@ -77,7 +77,6 @@ class ResendFacts(NamedTuple):
         is not, whatever its method and key; None if nobody declares anything.
     :param unwritten: True if it is known that no byte of the request was written.
     :param strict: True if a request that is not idempotent may be sent again only if unwritten, as in urllib3.
-    :param replayable: False if it is known that the body cannot be sent again.
     :param is_cut: True if the body of a response below 400 broke: the server has done the work.
     :param long_poll: True if the caller or a model declares the request a long poll.
     :param body: is asked, once a retry is indicated, if all of it can be sent again; None: it never changes.
@@ -89,15 +88,12 @@ class ResendFacts(NamedTuple):
     vouched: bool | None = None
     unwritten: bool = False
     strict: bool = False
-    replayable: bool = True
     is_cut: bool = False
     long_poll: bool = False
     body: Replayable | None = None
 
     def obstacle(self) -> str | None:
         """Return why the whole body cannot be sent again now, in a phrase; None: it can."""
-        if not self.replayable:
-            return "some of it was read"
         return None if self.body is None else self.body.obstacle()
 
 

@@ -9,7 +9,7 @@ from urllib3.util.retry import Retry
 
 from requests_smithy_retry import ErrorKind, Outcome, RetryAction, RetryReason, StopReason
 from requests_smithy_retry.classifiers import RetryForbidden
-from requests_smithy_retry.classifiers.outcome import ResendFacts
+from requests_smithy_retry.classifiers.outcome import Replayable, ResendFacts
 from requests_smithy_retry.classifiers.resend import RESEND_RULE, resend_ruling
 from tests.support import pool_timeout, reset_error, scripted, send
 
@@ -57,10 +57,17 @@ def test_the_rule(facts: ResendFacts, status: int | None, verdict: RetryAction, 
         assert ruling.stop_reason is StopReason.NOT_RESENDABLE
 
 
+class Spent(Replayable):
+    """A body of which an attempt has read a part."""
+
+    def obstacle(self) -> str | None:
+        return "some of it was read"
+
+
 def test_a_body_that_is_gone_is_never_sent_again() -> None:
     """No other fact about the request allows sending it again."""
     for flags in itertools.product([False, True], repeat=4):
-        facts = ResendFacts("PUT", *flags, replayable=False)
+        facts = ResendFacts("PUT", *flags, body=Spent())
         assert resend_ruling(facts, 429, SAFE) == RetryForbidden(
             "the body cannot be replayed: some of it was read", StopReason.BODY_NOT_REPLAYABLE
         )
