@@ -9,7 +9,7 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import requests.exceptions
 from requests import PreparedRequest, Response
@@ -42,20 +42,23 @@ KEY_HEADER = "Idempotency-Key"
 """A request that has it may be sent again (draft-ietf-httpapi-idempotency-key-header)."""
 
 
-class Body(Protocol):
-    """A request's body, as it was before the first attempt."""
+class Body:
+    """A request's body, as it was before the first attempt. A subclass overrides what differs."""
 
     def request_to_send(self, request: PreparedRequest) -> PreparedRequest:
         """Return the request for all attempts: the caller's own, or a copy whose body is counted."""
+        raise NotImplementedError  # pragma: no cover - each subclass has it
 
     def obstacle(self) -> str | None:
         """Return why the whole body cannot be sent again now, as a phrase; None: it can. A file is not moved."""
+        raise NotImplementedError  # pragma: no cover - each subclass has it
 
     def rewind(self) -> None:
         """Prepare a body without obstacles, right before it is sent again."""
 
     def taken(self) -> int | None:
         """Return the bytes of a file that were read for the attempt, the last block included; None for others."""
+        return None
 
     def answered(self) -> None:
         """Remember that the body was sent, because the same one may be sent once more by another operation."""
@@ -76,7 +79,7 @@ def body_of(request: PreparedRequest) -> Body | None:
     return HeldBody(request) if is_held(body) else OneShotBody(request)
 
 
-class FileBody:
+class FileBody(Body):
     """A body that can seek: each attempt sends it from its first position.
 
     It is sent again only while it is as long as the head says, or else as it was at its first end.
@@ -132,7 +135,7 @@ class FileBody:
         _answered.remember(self._body, stood=self._position, left=_position_of(self._body))
 
 
-class HeldBody:
+class HeldBody(Body):
     """A buffer, or a list or tuple of bytes and text, in memory. Its length may change between two attempts."""
 
     def __init__(self, request: PreparedRequest) -> None:
@@ -151,17 +154,8 @@ class HeldBody:
         is_as_long = is_held(self._body) and size_in_memory(self._body) == self._size
         return None if is_as_long else OTHER_LENGTH
 
-    def rewind(self) -> None:
-        """It needs none."""
 
-    def taken(self) -> int | None:
-        return None
-
-    def answered(self) -> None:
-        """Do nothing: it stays whole."""
-
-
-class OneShotBody:
+class OneShotBody(Body):
     """Any other body: it is sent again only if nothing of it was read yet.
 
     A generator, an iterator or a stream would go on in the middle, and so might an object whose ``__iter__`` makes new
@@ -189,12 +183,6 @@ class OneShotBody:
 
     def obstacle(self) -> str | None:
         return None if self._is_watched and self._upload.given is None else "some of it was read"
-
-    def rewind(self) -> None:
-        """Do nothing: nothing of it was read."""
-
-    def taken(self) -> int | None:
-        return None
 
     def answered(self) -> None:
         if self._upload.given:
