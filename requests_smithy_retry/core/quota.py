@@ -86,6 +86,8 @@ class Quota:
 
     counts_attempts = False
     """True if the quota bounds the attempts itself, by counting some of them."""
+    bucket: RetryQuota | None = None
+    """The bucket that pays for retries; None: there is none."""
 
     def began(self, now: float) -> None:
         """Record that a first attempt is sent."""
@@ -110,6 +112,8 @@ class Quota:
 
     def unsent(self, progress: Progress) -> None:
         """Give back the price of a retry that was not made."""
+        if self.bucket is not None and progress.acquired:
+            self.bucket.release(progress.acquired)
 
     @property
     def is_waited_on(self) -> bool:

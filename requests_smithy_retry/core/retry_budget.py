@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..checks import check_amount
 from ..clock import Wait
 from ..forksafe import renew_lock_after_fork
-from .quota import Grant, Payment, Quota, Refused, TokenBucketSnapshot
+from .quota import Grant, Payment, Quota, Refused, RetryQuota, TokenBucketSnapshot
 from .wait_queue import ATTEMPTS, UNLIMITED, Bounds, Failure, Progress, Waiter, WaitQueue
 
 if TYPE_CHECKING:
@@ -142,18 +142,11 @@ class PayoffTokenBucket:
         return f"<{type(self).__name__} {self.available:.3g} of {self.capacity:g}>"
 
 
-class PaidBucket(Protocol):
+class PaidBucket(RetryQuota, Protocol):
     """The bucket behind a queue: :class:`PayoffTokenBucket`, or one that processes share."""
 
     @property
-    def available(self) -> float: ...
-
-    @property
     def source(self) -> str: ...
-
-    def acquire(self, amount: float, *, deadline: float | None = None) -> bool: ...
-
-    def release(self, amount: float) -> None: ...
 
     def first_tries(self, number: int) -> None: ...
 
@@ -243,10 +236,6 @@ class RetryBudget(Quota):
             is_alone = self._queue.succeeded(now, latency, timeout)
         if progress.spent and is_alone:
             self.bucket.succeeded(progress.spent)
-
-    def unsent(self, progress: Progress) -> None:
-        if progress.acquired:
-            self.bucket.release(progress.acquired)
 
     @property
     def is_waited_on(self) -> bool:

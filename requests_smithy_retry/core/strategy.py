@@ -281,7 +281,7 @@ class StandardRetryStrategy:
 
     def bucket(self, token_scope: str | None = None) -> Any:
         """Return the bucket of a scope; None where there is no quota."""
-        return getattr(self.scopes.get(token_scope).quota, "bucket", None)
+        return self.scopes.get(token_scope).quota.bucket
 
     def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> StandardRetryToken:
         """Return a token for the first attempt: always given, without delay, and free.

@@ -287,10 +287,6 @@ class PricedQuota(Quota):
         self.unsent(progress)
         return progress._replace(acquired=0.0)
 
-    def unsent(self, progress: Progress) -> None:
-        if progress.acquired:
-            self.bucket.release(progress.acquired)
-
     @property
     def is_waited_on(self) -> bool:
         return bool(getattr(self.bucket, "is_waited_on", False))
