@@ -29,10 +29,11 @@ from .config.retry_config import (
 )
 from .config.retry_options import current_options
 from .config.sources import resolve
-from .core.call import Call
+from .core.call import Call, Plan
 from .core.loop import run
-from .core.plan import Plan
-from .core.port import Feature
+from .core.policy import Policy, classifiers_beside
+from .core.port import Feature, composed, overrides
+from .core.scope import Scopes, no_quota
 from .core.strategy import RetryStrategy, StandardRetryStrategy
 from .errors import RetryConfigError, RetryConfigWarning
 from .features.table import features_of, listeners_of, opener, strategy_for
@@ -197,7 +198,19 @@ class RetryAdapter(MaxRetries):
         config = self.retry_config
         items = listeners_of(config, config.listeners)
         self.listeners: Any = Listeners(items) if items else None
-        self.plan: Plan = Plan.of(config, self._strategy, self.features, self.listeners)
+        strategy, features = self._strategy, self.features
+        own = strategy if isinstance(strategy, StandardRetryStrategy) else None
+        self.plan: Plan = Plan(
+            config,
+            strategy,
+            policy=Policy.of(config, features) if own is None or own.config is not config else own.policy,
+            beside=classifiers_beside(config, features) if own is None else (),
+            scopes=Scopes(no_quota),
+            send=composed(features),
+            listening=tuple(feature for feature in features if overrides(feature, "judged")),
+            listeners=self.listeners,
+            has_limits=(config.operation_timeout, config.operation_attempt_timeout) != (None, None),
+        )
 
     def send(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import requests.exceptions
 from requests import PreparedRequest, Response
@@ -23,11 +23,10 @@ from ..urls import display_scope
 from ..wire.state import read_timeout_of, this_thread
 from .attempt import AttemptFailed
 from .held import Held, named, received_by, release_connection
-from .plan import Plan
 from .policy import Policy, leaves_time
-from .port import Rest, Sent
+from .port import Feature, Rest, Sent
 from .replay import RequestFacts
-from .scope import Scope
+from .scope import Scope, Scopes
 from .strategy import RetryStrategy, StandardRetryToken
 from .time_limits import TimeLimits
 from .wait_queue import UNLIMITED
@@ -36,10 +35,33 @@ from .waiting import CallClock
 if TYPE_CHECKING:
     from ..adapter import RetryAdapter
     from ..classifiers.fold import Classification
+    from ..classifiers.protocol import RetryClassifier
+    from .port import Send
 
 AT_ONCE = Before()
 """No wait at all."""
 BODY_TOO_LONG = "the response of {} is too long to be let go, so it cannot wait"
+
+
+class Plan(NamedTuple):
+    """What the calls of an adapter share, computed once.
+
+    :param policy: of the config, for a strategy whose tokens have none of their own.
+    :param beside: classifiers of the config, which are asked beside those of a strategy that is not built in.
+    :param scopes: for a strategy whose tokens have none of their own.
+    :param send: makes one attempt, through the features.
+    :param listening: the features that learn verdicts.
+    """
+
+    config: RetryConfig
+    strategy: RetryStrategy
+    policy: Policy
+    beside: tuple[RetryClassifier, ...]
+    scopes: Scopes
+    send: Send
+    listening: tuple[Feature, ...]
+    listeners: Any
+    has_limits: bool
 
 
 class Call:
@@ -53,13 +75,6 @@ class Call:
     :param options: of the ``retry_options`` blocks around it.
     :param rest: goes on with a body that broke off, by a response of which nothing was read; None: it does not.
     """
-
-    __slots__ = (
-        *("_clock", "_history", "_noted", "adapter", "before", "began", "brought", "config", "data", "facts", "failed"),
-        *("held", "how", "is_sent", "is_unsent", "is_waiting", "last", "limits", "number", "observed", "options"),
-        *("plan", "policy", "request", "response", "rest", "scope", "scope_name", "sent", "started", "strategy"),
-        *("stream", "timeout", "token", "tried"),
-    )
 
     def __init__(
         self,
