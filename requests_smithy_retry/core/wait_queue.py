@@ -164,8 +164,6 @@ class Waiter:
     :param wake: called when it is worth looking again.
     """
 
-    __slots__ = ("bounds", "earliest", "joined", "progress", "released", "uncounted", "wake")
-
     def __init__(
         self,
         progress: Progress,
@@ -196,11 +194,6 @@ class Waiter:
 
 class WaitQueue:
     """The record of one scope."""
-
-    __slots__ = (
-        *("_born", "_credit", "_last", "_successes", "_touched"),
-        *("answered_at", "down_since", "is_throttled", "max_waiters", "waiters", "well_at"),
-    )
 
     def __init__(self, now: float, *, max_waiters: int) -> None:
         self.max_waiters = max_waiters
