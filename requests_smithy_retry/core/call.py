@@ -76,6 +76,9 @@ class Call:
     :param rest: goes on with a body that broke off, by a response of which nothing was read; None: it does not.
     """
 
+    scope: Scope
+    """Set by :meth:`go_by`, before the first attempt."""
+
     def __init__(
         self,
         adapter: RetryAdapter,
@@ -107,7 +110,6 @@ class Call:
         if plan.listeners is not None:
             self.observed = ObservedOperation(adapter, request, options, self.scope_name)
         self.facts: RequestFacts = RequestFacts(request, config, options, plan.policy)
-        self.scope: Scope | None = None
         self.began: float = adapter.clock.now()
         self.number: int = 0
         """Of the attempt under way, or of the last one; 0: none was made."""
@@ -153,8 +155,8 @@ class Call:
     def history(self) -> Recorder:
         """The record of its attempts."""
         if self._history is None:
-            shown = self.scope_name if self.scope is None else self.scope.shown
-            self._history = Recorder(self.request, shown, self.adapter.clock, self.observed, self.rest)
+            clock, scope = self.adapter.clock, self.scope.shown
+            self._history = Recorder(self.request, scope, clock, self.observed, self.rest)
         return self._history
 
     @property

@@ -198,7 +198,6 @@ def record_success(call: Call) -> None:
     if isinstance(token, StandardRetryToken):
         token.note_sent(call.started, call.allowed)
     else:
-        assert call.scope is not None
         now = call.adapter.clock.now()
         log_back(call.scope_name, call.scope.health.answered(call.started), now)
     if token is not None:
@@ -340,7 +339,6 @@ def end_history(
     if seconds is None and last is not None and reason is not StopReason.SUCCESS:
         asked = call.policy.asked(last, verdict)
         seconds = None if asked is None else max(0.0, asked - (now - last.ended))
-    assert call.scope is not None
     error = None if call.held is None else call.held.error
     if call.rest is not None:
         reason, why = call.rest.ending(reason, why)

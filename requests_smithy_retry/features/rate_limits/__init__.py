@@ -77,7 +77,6 @@ class RateLimits(Announcements):
 
     def around(self, send: Send, call: Call) -> Response:
         """Wait for the limits of the call's user, count the request, and read what its answer announces."""
-        assert call.scope is not None
         users: Users | None = call.scope.parts.get(NAME)
         limits = passed = None
         if users is not None and call.options.pacing != "off":
@@ -134,7 +133,6 @@ class RateLimits(Announcements):
 
     def _hear(self, call: Call, response: Response, limits: Limits | None, passed: Pass | None) -> None:
         """Read what a response announces."""
-        assert call.scope is not None
         told: Collection[Announced] = ()
         if not self.hears.isdisjoint(names_in(response.headers)):
             told = announced_in(response.headers, wall=self.clock.wall(), dialects=self.dialects)
@@ -171,7 +169,6 @@ class RateLimits(Announcements):
 
     def users(self, call: Call) -> Users:
         """Return the users of the call's scope."""
-        assert call.scope is not None
         spreads = call.policy.config.jitter != Jitter.NONE.value
         return call.scope.part(NAME, partial(Users, spreads=spreads))
 
