@@ -331,7 +331,7 @@ class Table(Program):
         self.kept = dict(self.table).get("one") is self.first
 
     def check(self) -> None:
-        self.expect(expected=2, actual=len(self.table), what="scopes")
+        self.expect(expected=2, actual=len(list(self.table)), what="scopes")
         if not self.has_leapt:
             self.expect(expected=(1, True), actual=(len(set(self.used)), self.kept), what="scopes of a name, kept")
 

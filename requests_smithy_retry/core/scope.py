@@ -119,9 +119,6 @@ class Scopes:
         with self._lock:
             return iter(tuple(self._scopes.items()))
 
-    def __len__(self) -> int:
-        return len(self._scopes)
-
     def forget(self) -> None:
         """Make every scope start over."""
         now = self._clock.now()
