@@ -9,7 +9,6 @@ from ..errors import RetryError
 from .actions import NO_ACTION, ErrorKind, NoActionIndicated, RetryAction, RetryForbidden, RetryIndicated, RetryReason
 from .outcome import Outcome
 from .protocol import Only, RetryClassifier, in_order, sees_successes
-from .resend import RESEND_RULE
 
 
 class Vote(NamedTuple):
@@ -43,19 +42,6 @@ def reason_wanted(votes: Iterable[Vote]) -> RetryReason | None:
     """Return the last reason for which a classifier wanted a retry, even if another one forbids it; None: none did."""
     wanted = [vote.action.reason for vote in votes if isinstance(vote.action, RetryIndicated)]
     return wanted[-1] if wanted else None
-
-
-def classification_of(token: object) -> Classification | None:
-    """Return the classification of a token, or None; a foreign token may use the name for something else."""
-    found = getattr(token, "classification", None)
-    return found if isinstance(found, Classification) else None
-
-
-def classify_operation(
-    own: tuple[RetryClassifier, ...], outcome: Outcome, added: tuple[RetryClassifier, ...] = ()
-) -> Classification:
-    """Ask the classifiers, lowest priority first, with an operation's own, and the resend rule last (contract 3.4)."""
-    return classify((*joined(own, added), RESEND_RULE), outcome)
 
 
 def joined(own: tuple[RetryClassifier, ...], added: tuple[RetryClassifier, ...]) -> tuple[RetryClassifier, ...]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ..classifiers.actions import NoActionIndicated, RetryForbidden, RetryIndicated, RetryReason
-from ..classifiers.fold import Classification, classify_operation, joined
+from ..classifiers.actions import RetryForbidden, RetryIndicated, RetryReason
+from ..classifiers.fold import Classification, classify, joined
 from ..classifiers.outcome import ErrorRetryInfo, Fault, Outcome, floor_of
-from ..classifiers.resend import resend_ruling
+from ..classifiers.resend import RESEND_RULE, resend_ruling
 from ..clock import SYSTEM_CLOCK, Clock, Place, wait_in
 from ..config.retry_options import NOTHING, OperationOptions, current_options
 from ..errors import RetryError, StopReason, safe_error
@@ -51,7 +51,9 @@ class AttemptFailed(Exception):
         options: OperationOptions = NOTHING,
         call: Call | None = None,
     ) -> None:
-        super().__init__(_text_of(outcome))
+        super().__init__(
+            f"the server answered {outcome.status}" if outcome.error is None else safe_error(outcome.error)
+        )
         self.outcome = outcome
         self.clock: Clock = clock
         self.deadline = deadline
@@ -100,7 +102,8 @@ class AttemptFailed(Exception):
             classifiers = _defaults() if policy is None else policy.classifiers
             if call is not None and policy is not call.plan.policy:
                 classifiers = joined(classifiers, call.plan.beside)
-            known = self._verdict = classify_operation(classifiers, self.outcome, self.options.classifiers)
+            classifiers = (*joined(classifiers, self.options.classifiers), RESEND_RULE)
+            known = self._verdict = classify(classifiers, self.outcome)
             if call is not None:
                 call.tell_of_verdict(self.outcome, known)
         return known
@@ -210,10 +213,6 @@ class AttemptFailed(Exception):
         return "client" if 400 <= status < 500 else "server" if status >= 500 else None
 
 
-def _text_of(outcome: Outcome) -> str:
-    return f"the server answered {outcome.status}" if outcome.error is None else safe_error(outcome.error)
-
-
 def _defaults() -> tuple[RetryClassifier, ...]:
     # Imported here: the strategies know no HTTP library, only their default classifiers do.
     from ..classifiers.defaults import default_classifiers
@@ -235,8 +234,3 @@ def outcome_of(error: Any, *, ended: float = 0.0, wall: float = 0.0) -> Outcome:
     # An unread body stays unread: reading it could take long, and the caller may want to stream it.
     unread = getattr(response, "_content", None) is False
     return Outcome(error=error, response=response, stream=unread, ended=ended, wall=wall)
-
-
-def asks_for_nothing(verdict: Classification) -> bool:
-    """Return True if no classifier has an opinion."""
-    return isinstance(verdict.action, NoActionIndicated)

@@ -76,13 +76,9 @@ class Held:
         self.limits = limits
         if isinstance(error, BROKEN) and response is not None and response.is_redirect:
             self.error = None
-        if not is_streamed and self.has_failed and not self._peek():
+        has_failed = self.error is None and response is not None and response.status_code >= 400
+        if has_failed and not is_streamed and not self._peek():
             self.error = self._read()
-
-    @property
-    def has_failed(self) -> bool:
-        """The response is a whole one from 400 on, as far as is known."""
-        return self.error is None and self.response is not None and self.response.status_code >= 400
 
     @property
     def is_success(self) -> bool:

@@ -11,14 +11,15 @@ from math import inf
 
 from requests import PreparedRequest, Response
 
-from ..classifiers.fold import Classification, classification_of, reason_wanted
+from ..classifiers.actions import NoActionIndicated
+from ..classifiers.fold import Classification, reason_wanted
 from ..classifiers.outcome import Outcome
 from ..config.retry_options import current_options
 from ..errors import RetryError, StopReason, seconds_text
 from ..observing.history import PIECES, AttemptRecord, Before, RetryHistory, ScheduledRetry, attach, with_pieces
 from ..observing.log import log_attempt, log_back, logger
 from ..wire.state import this_thread
-from .attempt import AttemptFailed, asks_for_nothing
+from .attempt import AttemptFailed
 from .call import AT_ONCE, Call
 from .endings import EXHAUSTED, is_raised, not_sent_error, status_error, wait_that_ended, with_broken_body
 from .held import complete
@@ -65,7 +66,7 @@ def operate(call: Call, attempt: Outcome | None) -> Response:
                     return succeed(call)
                 attempt = call.look_at(error)
             failed = call.shown(attempt)
-            if attempt.is_success and asks_for_nothing(failed.verdict):
+            if attempt.is_success and isinstance(failed.verdict.action, NoActionIndicated):
                 return succeed(call)
             try:
                 ask_strategy(call, failed, first_refusal)
@@ -160,11 +161,12 @@ def source_of(token: object) -> str:
 def retry_of(call: Call, failed: AttemptFailed) -> ScheduledRetry:
     """Return the retry for which the strategy has given a token."""
     token, waited = call.token, call.clock.waited
-    payment, verdict = getattr(token, "payment", None), classification_of(token)
+    # A foreign token may use the names for something else.
+    payment, verdict = getattr(token, "payment", None), getattr(token, "classification", None)
     return ScheduledRetry(
         delay_of(token, call.strategy),
         source_of(token),
-        failed.verdict if verdict is None else verdict,
+        verdict if isinstance(verdict, Classification) else failed.verdict,
         payment if isinstance(payment, Payment) else None,
         waited,
         str(getattr(token, "line_why", "")) or ("the strategy let it go on" if waited else ""),

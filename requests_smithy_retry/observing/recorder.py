@@ -100,7 +100,9 @@ class Recorder:
         if waiting is None:
             record = self._record(outcome, before, retry.payment, retry.verdict)
         else:
-            record = self._after_waiting(waiting[0], retry.payment)
+            record = waiting[0]
+            if retry.payment is not None:
+                self.attempts[-1] = record = record._replace(**retry.payment._asdict())
         if self.request.method == "DELETE" and self._in_doubt is None:
             action = NO_ACTION if retry.verdict is None else retry.verdict.action
             self._in_doubt = record.number if may_be_applied(outcome, action) else None
@@ -108,13 +110,6 @@ class Recorder:
             log_retry(self.request, record, self.scope, retry)
         if self.observed is not None:
             self.observed.retry_follows(record, retry)
-
-    def _after_waiting(self, record: AttemptRecord, payment: Payment | None) -> AttemptRecord:
-        """Return the record of an attempt whose operation waited, with the payment for the retry."""
-        if payment is None:
-            return record
-        self.attempts[-1] = record = record._replace(**payment._asdict())
-        return record
 
     def add(self, pieces: tuple[RetryHistory, ...]) -> None:
         """Record the attempts that tried, in vain, to continue the body of the last one."""
