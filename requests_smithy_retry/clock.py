@@ -144,12 +144,16 @@ def take_back(condition: threading.Condition) -> None:
         raise
 
 
-def wait_in(place: Place, clock: Clock) -> Any:
-    """Wait in a place until it has an answer, and return that. A thread that is interrupted leaves the place."""
+def wait_in(place: Place, clock: Clock, waits: Callable[[Wait], object] = bool) -> Any:
+    """Wait in a place until it has an answer, and return that. A thread that is interrupted leaves the place.
+
+    :param waits: called before each wait, with the lock held.
+    """
     with place.changed:
         is_answered = False
         try:
             while isinstance(seen := place.look(clock.now()), Wait):
+                waits(seen)
                 wait_on(clock, place.changed, max(0.0, seen.until - clock.now()))
             is_answered = True
             return seen

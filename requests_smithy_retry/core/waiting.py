@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import requests.exceptions
 from requests import PreparedRequest, Request, Response
@@ -154,13 +154,14 @@ class CallClock:
 
         :param what: what is waited for, as a phrase.
         """
-        self.what, told = what, _Told(place, self)
+        self.what = what
         try:
             with place.changed:
-                seen = told.look(self.now())
+                seen = place.look(self.now())
             if isinstance(seen, Wait):
+                self._expect(seen)
                 self._prepare(max(0.0, seen.until - self.now()))
-                seen = wait_in(told, self)
+                seen = wait_in(place, self, self._expect)
             return seen
         except BaseException:
             with place.changed:
@@ -168,6 +169,9 @@ class CallClock:
             raise
         finally:
             self.goes = None
+
+    def _expect(self, wait: Wait) -> None:
+        self.goes = wait.goes
 
     def _prepare(self, seconds: float) -> None:
         """Let the connection go and tell listeners before a wait, without a lock that others need."""
@@ -182,23 +186,3 @@ class CallClock:
 
     def _check_ahead(self, seconds: float) -> float:
         return self.check(self._ahead(seconds), self.what)
-
-
-class _Told(NamedTuple):
-    """A place; the clock of its call is told when it is likely to go on."""
-
-    place: Place
-    clock: CallClock
-
-    @property
-    def changed(self) -> threading.Condition:
-        return self.place.changed
-
-    def look(self, now: float) -> Any:
-        seen = self.place.look(now)
-        if isinstance(seen, Wait):
-            self.clock.goes = seen.goes
-        return seen
-
-    def leave(self, now: float) -> None:
-        self.place.leave(now)
