@@ -343,13 +343,12 @@ class Call:
         held = self.held
         assert self.last is not None
         assert held is not None
-        self.clock.check(retry.delay, retry.source)
+        self.clock.check(retry.before.delay, retry.before.delay_source)
         self.note(retry)
         held.discard(reusable=retry.verdict is not None and retry.verdict.is_throttling)
         if held.error is not None:
             forget_frames(held.error)  # they lead to idle connections, which are to close with their session
-        self.before = Before(retry.delay, retry.source, line_wait=retry.line_wait, line_why=retry.line_why)
-        self.is_sent = False
+        self.before, self.is_sent = retry.before, False
 
     def note(self, retry: ScheduledRetry | None, verdict: Classification | None = None) -> None:
         """Record the last attempt.

@@ -163,13 +163,11 @@ def retry_of(call: Call, failed: AttemptFailed) -> ScheduledRetry:
     token, waited = call.token, call.clock.waited
     # A foreign token may use the names for something else.
     payment, verdict = getattr(token, "payment", None), getattr(token, "classification", None)
+    why = str(getattr(token, "line_why", "")) or ("the strategy let it go on" if waited else "")
     return ScheduledRetry(
-        delay_of(token, call.strategy),
-        source_of(token),
+        Before(delay_of(token, call.strategy), source_of(token), line_wait=waited, line_why=why),
         verdict if isinstance(verdict, Classification) else failed.verdict,
         payment if isinstance(payment, Payment) else None,
-        waited,
-        str(getattr(token, "line_why", "")) or ("the strategy let it go on" if waited else ""),
     )
 
 

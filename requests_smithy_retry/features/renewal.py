@@ -17,7 +17,7 @@ from ..clock import Clock
 from ..config.retry_config import RetryConfig
 from ..core.port import Feature
 from ..errors import RetryConfigError
-from ..observing.history import ScheduledRetry
+from ..observing.history import Before, ScheduledRetry
 from ..urls import KEYS, scope_of
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Renewal(Feature):
         if headers is None or is_late:
             return response
         call.facts.send_with(headers)
-        call.retry(ScheduledRetry(source="on_unauthorized"))
+        call.retry(ScheduledRetry(Before(delay_source="on_unauthorized")))
         return send(call)
 
     def _remember(self, call: Call, response: Response) -> None:

@@ -27,7 +27,7 @@ from ..config.retry_config import RetryConfig
 from ..core.port import Feature
 from ..core.replay import SIMPLE_BODIES, body_of
 from ..errors import RetryConfigError, StopReason
-from ..observing.history import ScheduledRetry
+from ..observing.history import Before, ScheduledRetry
 from ..urls import scope_of
 from ..wire.upload import declared_length
 
@@ -268,7 +268,7 @@ def answered(send: Send, call: Call, signing: Signing, response: Response) -> Re
         return response
     call.facts.send_with(headers)
     signing.sent = picture_of(call.facts.to_send)
-    call.retry(ScheduledRetry(source=NAME))
+    call.retry(ScheduledRetry(Before(delay_source=NAME)))
     response = send(call)
     response.request = call.request
     return response

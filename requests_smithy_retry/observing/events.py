@@ -19,7 +19,7 @@ from ..config.retry_options import OperationOptions
 from ..errors import StopReason, safe_error
 from ..urls import safe_url
 from ..wire.state import Peer, this_thread
-from .history import AttemptRecord, RetryHistory, ScheduledRetry
+from .history import AttemptRecord, Before, RetryHistory
 
 if TYPE_CHECKING:
     from ..adapter import RetryAdapter
@@ -311,10 +311,10 @@ class ObservedOperation:
         """Emit ``wait_began``."""
         self.adapter.listeners.wait_began(WaitBegan(self, number, what, seconds))
 
-    def retry_follows(self, record: AttemptRecord, again: ScheduledRetry) -> None:
+    def retry_follows(self, record: AttemptRecord, waits: Before) -> None:
         """Emit ``retry_scheduled``."""
-        waits = again.delay, again.source, record, again.line_wait, again.line_why
-        self.adapter.listeners.retry_scheduled(RetryScheduled(self, record.number, *waits))
+        told = waits.delay, waits.delay_source, record, waits.line_wait, waits.line_why
+        self.adapter.listeners.retry_scheduled(RetryScheduled(self, record.number, *told))
 
     def ended(self, history: RetryHistory) -> None:
         """Emit ``gave_up`` or ``succeeded``, if either applies."""

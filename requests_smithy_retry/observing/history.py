@@ -47,19 +47,16 @@ class Before(NamedTuple):
 
 
 class ScheduledRetry(NamedTuple):
-    """A retry that follows, after ``delay`` seconds by the rule ``source``.
+    """A retry that follows.
 
+    :param before: the waits before it.
     :param verdict: that led to it.
     :param payment: for it, from a bucket; None: it cost nothing.
-    :param line_wait: seconds that its operation waited for the service, until the event ``line_why``.
     """
 
-    delay: float = 0.0
-    source: str = "backoff"
+    before: Before
     verdict: Classification | None = None
     payment: Payment | None = None
-    line_wait: float = 0.0
-    line_why: str = ""
 
 
 class AttemptRecord(NamedTuple):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import StopReason
 from ..urls import display_scope, safe_url
-from .history import AttemptRecord, RetryHistory, ScheduledRetry, wait_text
+from .history import AttemptRecord, Before, RetryHistory, wait_text
 
 if TYPE_CHECKING:
     from requests import PreparedRequest
@@ -77,15 +77,15 @@ def log_waiting(request: PreparedRequest, record: AttemptRecord, scope: str) -> 
         logger.info(message, *said, extra=_extra(request, record))
 
 
-def log_retry(request: PreparedRequest, record: AttemptRecord, scope: str, again: ScheduledRetry) -> None:
+def log_retry(request: PreparedRequest, record: AttemptRecord, scope: str, waits: Before) -> None:
     """Log the retry that follows, at INFO. Ask the logger first."""
-    extra = {**_extra(request, record), "retry_delay": again.delay, "retry_delay_source": again.source}
+    extra = {**_extra(request, record), "retry_delay": waits.delay, "retry_delay_source": waits.delay_source}
     said: tuple[object, ...] = record.number, request.method, safe_url(request.url)
-    if again.line_why:
-        extra |= {"retry_line_wait": again.line_wait, "retry_line_why": again.line_why}
-        logger.info("retry %d of %s %s: %s", *said, wait_text(scope, again.line_wait, again.line_why), extra=extra)
+    if waits.line_why:
+        extra |= {"retry_line_wait": waits.line_wait, "retry_line_why": waits.line_why}
+        logger.info("retry %d of %s %s: %s", *said, wait_text(scope, waits.line_wait, waits.line_why), extra=extra)
     else:
-        said = *said, again.delay, again.source, record.number, record.told
+        said = *said, waits.delay, waits.delay_source, record.number, record.told
         logger.info("retry %d of %s %s in %.3f s (%s): attempt %d ended with %s", *said, extra=extra)
 
 

@@ -107,9 +107,9 @@ class Recorder:
             action = NO_ACTION if retry.verdict is None else retry.verdict.action
             self._in_doubt = record.number if may_be_applied(outcome, action) else None
         if logger.isEnabledFor(INFO):
-            log_retry(self.request, record, self.scope, retry)
+            log_retry(self.request, record, self.scope, retry.before)
         if self.observed is not None:
-            self.observed.retry_follows(record, retry)
+            self.observed.retry_follows(record, retry.before)
 
     def add(self, pieces: tuple[RetryHistory, ...]) -> None:
         """Record the attempts that tried, in vain, to continue the body of the last one."""
