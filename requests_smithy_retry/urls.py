@@ -90,12 +90,14 @@ def scope_name(scope: str) -> str:
     return scope if without_secrets(scope) == scope else ScopeName(scope)
 
 
-def display_scope(scope: str) -> str:
-    """Return a scope without its scheme's default port and without secrets.
+def display_scope(scope: str | None) -> str:
+    """Return a scope without its scheme's default port and without secrets; "the service" if there is none.
 
     >>> display_scope("https://api.example.com:443"), display_scope("http://api.example.com:8080")
     ('https://api.example.com', 'http://api.example.com:8080')
     """
+    if scope is None:
+        return "the service"
     scope = without_secrets(scope)
     scheme = scope.partition("://")[0]
     return scope.removesuffix(f":{DEFAULT_PORTS[scheme]}") if scheme in DEFAULT_PORTS else scope

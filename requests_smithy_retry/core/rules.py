@@ -110,7 +110,7 @@ def refusal(refused: Refused, bounds: Bounds, scope: str | None, seconds: float)
     :param scope: of the service; None for operations without one.
     :param seconds: of waiting for the service in all.
     """
-    service = "the service" if scope is None else display_scope(scope)
+    service = display_scope(scope)
     waited = f"waited {seconds_text(seconds)}: " if seconds else ""
     reason, why = refused.reason, refused.reason.value
     if refused.why:

@@ -217,7 +217,7 @@ class RetryHistory(NamedTuple):
 
 def wait_text(scope: str | None, seconds: float, why: str) -> str:
     """Return a wait for the service in words."""
-    service = "the service" if scope is None else display_scope(scope)
+    service = display_scope(scope)
     return f"waited {seconds_text(seconds)}: {service} was failing; asked again when {why}"
 
 

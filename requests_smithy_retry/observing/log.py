@@ -40,7 +40,7 @@ def log_back(scope: str | None, past: Failing | None, now: float) -> None:
     """Log that a service answers well again if operations gave up before; at WARNING if the end of one was at INFO."""
     if past is None or not past.gave_up:
         return
-    service = "the service" if scope is None else display_scope(scope)
+    service = display_scope(scope)
     level = logging.WARNING if past.gave_up > 1 else logging.INFO
     extra = {"retry_scope": service, "retry_down_for": now - past.since, "retry_gave_up": past.gave_up}
     count = f"{past.gave_up} operations" if past.gave_up > 1 else "1 operation"
