@@ -4,6 +4,8 @@ sentence of a refusal. Pure: functions of values, which are given the time.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ..classifiers.actions import ErrorKind, RetryReason
 from ..classifiers.outcome import Outcome
 from ..errors import RetryError, StopReason, seconds_text
@@ -78,17 +80,46 @@ def is_free(outcome: Outcome, reason: RetryReason, *, polls: bool, counts_attemp
     return polls or (has_answer and reason.kind is ErrorKind.CLIENT)
 
 
-def is_last(bounds: Bounds, *, sent: int, retry: int, free: bool, counts_attempts: bool) -> bool:
+class RetryKind(NamedTuple):
+    """The kind of a retry.
+
+    :param polls: the attempt before it did not fail, as :func:`asks_again` says.
+    :param is_free: it costs nothing.
+    :param wait: the wait that was named for it, if it is a poll; None: it waits for a backoff.
+    """
+
+    polls: bool = False
+    is_free: bool = False
+    wait: Hint | None = None
+
+
+def kind_of(
+    outcome: Outcome, reason: RetryReason, *, is_translated: bool, heeds_hints: bool, counts_attempts: bool
+) -> RetryKind:
+    """Return the kind of the retry that follows an attempt.
+
+    :param is_translated: as for :func:`asks_again`; ``heeds_hints`` as for :func:`named_wait`, and ``counts_attempts``
+        as for :func:`is_free`.
+    """
+    if outcome.has_progressed:
+        return RetryKind(is_free=True)
+    polls = asks_again(outcome, reason, is_translated=is_translated)
+    free = is_free(outcome, reason, polls=polls, counts_attempts=counts_attempts)
+    return RetryKind(polls, free, named_wait(reason, heeds_hints=heeds_hints) if free and polls else None)
+
+
+def is_last(bounds: Bounds, kind: RetryKind, *, sent: int, retries: int, counts_attempts: bool) -> bool:
     """Return True if no attempt may follow.
 
+    :param kind: of the retry that would follow.
     :param sent: requests, against a cap.
-    :param retry: the number of the retry that would follow, which counts where there is no cap.
-    :param free: a retry costs nothing, as :func:`is_free` says.
+    :param retries: made so far, which count where there is no cap.
     :param counts_attempts: the quota bounds the attempts itself.
     """
     if bounds.max_attempts is not None:
         return sent >= bounds.max_attempts
-    return (free or not counts_attempts or bounds.patience <= 0) and retry > bounds.retries
+    is_bounded_here = kind.is_free or not counts_attempts or bounds.patience <= 0
+    return kind.wait is None and is_bounded_here and retries >= bounds.retries
 
 
 def too_long(hint: Hint, why: str, wall: float) -> RetryError:

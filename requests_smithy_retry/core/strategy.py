@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_c
 from ..checks import safe_repr
 from ..classifiers.actions import ErrorKind, RetryReason
 from ..classifiers.fold import Classification
+from ..classifiers.outcome import Outcome
 from ..clock import SYSTEM_CLOCK, Clock
 from ..config.retry_config import DEFAULTS, RetryConfig, RetryOptions
 from ..errors import RetryConfigError, RetryError, StopReason, TokenError, is_unresolved
@@ -22,8 +23,8 @@ from ..observing.log import log_back
 from .attempt import AttemptFailed
 from .health import shows_failure
 from .policy import Delay, Policy, TooLong, is_seconds, leaves_time
-from .quota import Payment, Refused, RetryQuota, TokenBucketSnapshot
-from .rules import asks_again, is_answer, is_free, is_last, named_wait, no_poll, refusal, too_late, too_long
+from .quota import Payment, Quota, Refused, RetryQuota, TokenBucketSnapshot
+from .rules import RetryKind, is_answer, is_last, kind_of, no_poll, refusal, too_late, too_long
 from .scope import Scope, Scopes, quotas_of
 from .server_hints import Hint
 from .wait_queue import UNLIMITED, Bounds, Failure, Progress
@@ -327,13 +328,14 @@ class StandardRetryStrategy:
             self._note_health(token.scope, failed)
         bounds = self.policy.bounds(failed.options, failed.deadline)
         try:
-            progress, costs, named = self._counted(token, failed, reason, bounds)
-            if named is not None:
-                self._check_poll(failed, progress, bounds, named)
-                return self._token(token, progress, named.seconds, named.source, failed.verdict)
+            kind = self._kind_of(failed, reason, token.scope.quota)
+            progress = self._counted(token, failed.outcome, kind, bounds)
+            if kind.wait is not None:
+                self._check_poll(failed, progress, bounds, kind.wait)
+                return self._token(token, progress, kind.wait.seconds, kind.wait.source, failed.verdict)
             delay = self._delay(failed, reason, progress)
             progress = progress._replace(backoff=delay.backoff)
-            if not costs:
+            if kind.is_free:
                 return self._token(token, progress, delay.seconds, delay.source, failed.verdict)
             failure = failure_of(failed, reason, delay)
             go = token.scope.quota.acquire(progress, bounds, failure, failed)
@@ -367,36 +369,41 @@ class StandardRetryStrategy:
         """
         return failed.indicated(self.policy)
 
-    def _counted(
-        self, token: StandardRetryToken, failed: AttemptFailed, reason: RetryReason, bounds: Bounds
-    ) -> tuple[Progress, bool, Hint | None]:
-        """Count an attempt, and return its operation's progress, whether the retry has a price, and the wait that was
-        named for it, if it is a poll.
+    def _kind_of(self, failed: AttemptFailed, reason: RetryReason, quota: Quota) -> RetryKind:
+        return kind_of(
+            failed.outcome,
+            reason,
+            is_translated=self.policy.counts is not None,
+            heeds_hints=self.policy.heeds_hints,
+            counts_attempts=quota.counts_attempts,
+        )
 
+    def _counted(self, token: StandardRetryToken, outcome: Outcome, kind: RetryKind, bounds: Bounds) -> Progress:
+        """Count an attempt, and return its operation's progress.
+
+        :param kind: of the retry that would follow.
         :raises RetryError: if no attempts are left.
         """
-        progress, outcome, quota = token.progress, failed.outcome, token.scope.quota
+        progress, quota = token.progress, token.scope.quota
         if outcome.has_progressed:
             # It brought a body further, so the service is up: what it spent comes back, and it counts as a first one.
             quota.succeeded(progress, outcome.ended)
             progress = Progress(progress.began, free=outcome.attempt - 1)
-        failures, exceeded = progress.failures, None
-        polls = asks_again(outcome, reason, is_translated=self.policy.counts is not None)
-        free = is_free(outcome, reason, polls=polls, counts_attempts=quota.counts_attempts)
-        named = named_wait(reason, heeds_hints=self.policy.heeds_hints) if free and polls else None
-        retry = progress.retries + (named is None)
+        retries, polls, failures, exceeded = progress.retries, progress.polls, progress.failures, None
         if self.policy.counts is not None:
             failures, exceeded = self.policy.counts(failures, outcome)
-        sent = max(progress.retries + progress.polls + 1, outcome.attempt - progress.free)
-        if is_last(bounds, sent=sent, retry=0 if named else retry, free=free, counts_attempts=quota.counts_attempts):
+        sent = max(retries + polls + 1, outcome.attempt - progress.free)
+        if is_last(bounds, kind, sent=sent, retries=retries, counts_attempts=quota.counts_attempts):
             exceeded = StopReason.MAX_ATTEMPTS.value
         if exceeded is not None:
             raise RetryError(exceeded, stop_reason=StopReason.MAX_ATTEMPTS)
         if outcome.has_progressed:
-            return progress, False, None
-        progress = quota.polled(progress) if polls else progress
-        polled = progress.polls + (named is not None)
-        return progress._replace(retries=retry, polls=polled, failures=failures), not free, named
+            return progress
+        if kind.polls:
+            progress = quota.polled(progress)
+        if kind.wait is not None:
+            return progress._replace(polls=polls + 1, failures=failures)
+        return progress._replace(retries=retries + 1, failures=failures)
 
     def _delay(self, failed: AttemptFailed, reason: RetryReason, progress: Progress) -> Delay:
         """Return the wait before a retry.

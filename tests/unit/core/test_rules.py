@@ -8,7 +8,7 @@ import pytest
 
 from requests_smithy_retry import ErrorKind, Outcome, RetryReason, StopReason
 from requests_smithy_retry.core.quota import Refused
-from requests_smithy_retry.core.rules import asks_again, is_free, is_last, refusal, too_late, too_long
+from requests_smithy_retry.core.rules import RetryKind, asks_again, is_free, is_last, refusal, too_late, too_long
 from requests_smithy_retry.core.server_hints import Hint
 from requests_smithy_retry.core.wait_queue import UNLIMITED, Bounds
 
@@ -75,7 +75,8 @@ def test_what_is_the_last_attempt(
     bounds: Bounds, sent: int, retry: int, free: bool, counts: bool, expected: bool
 ) -> None:
     """A given number caps what is sent; without one three count, unless a quota counts them by itself."""
-    assert expected == is_last(bounds, sent=sent, retry=retry, free=free, counts_attempts=counts)
+    kind = RetryKind(is_free=free)
+    assert expected == is_last(bounds, kind, sent=sent, retries=retry - 1, counts_attempts=counts)
 
 
 SERVICE = "https://a.example:443"
