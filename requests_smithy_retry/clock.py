@@ -37,11 +37,11 @@ class Clock(Protocol):
 class Wait(NamedTuple):
     """Look again at ``until``, or when woken.
 
-    :param goes: when the wait is likely to be over; None: at ``until``.
+    :param expected: the moment at which the wait is likely to be over; None: ``until``.
     """
 
     until: float
-    goes: float | None = None
+    expected: float | None = None
 
 
 class Place(Protocol):

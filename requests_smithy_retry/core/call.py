@@ -249,7 +249,7 @@ class Call:
             request=self.request,
             attempt=self.number,
             stream=self.stream,
-            sent=None if held.is_success or body is None else body.taken(),
+            sent=None if held.is_success or body is None else body.bytes_read(),
             resend=self.facts.for_resend(unwritten=unwritten, is_cut=held.is_cut) if is_judged else None,
             peeked=getattr(held.peeked, "prefix", None),
             started=self.started,

@@ -22,13 +22,13 @@ class Failing(NamedTuple):
 
     :param since: the first failure; or, if nothing failed, the first operation that gave up.
     :param until: the last one.
-    :param shows: an attempt failed; else operations gave up before they sent anything.
+    :param attempt_failed: at least one attempt did; else operations gave up before they sent anything.
     :param gave_up: the number of operations that gave up.
     """
 
     since: float
     until: float
-    shows: bool = False
+    attempt_failed: bool = False
     gave_up: int = 0
 
 
@@ -51,7 +51,7 @@ class Health:
         """Record an attempt that shows that the service fails; ``began`` is when it was sent."""
         with self._lock:
             known = self._known(began) or Failing(now, now)
-            since = known.since if known.shows else now
+            since = known.since if known.attempt_failed else now
             self._failing = Failing(since, now, True, known.gave_up)
 
     def answered(self, began: float) -> Failing | None:
@@ -78,7 +78,7 @@ class Health:
         None: the last thing seen was a success, or nothing was seen for :data:`KNOWN_FOR`.
         """
         known = self._known(now)
-        return now - known.since if known is not None and known.shows else None
+        return now - known.since if known is not None and known.attempt_failed else None
 
     def _known(self, now: float) -> Failing | None:
         failing = self._failing

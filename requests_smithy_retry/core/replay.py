@@ -56,11 +56,11 @@ class Body:
     def rewind(self) -> None:
         """Prepare a body without obstacles, right before it is sent again."""
 
-    def taken(self) -> int | None:
+    def bytes_read(self) -> int | None:
         """Return the bytes of a file that were read for the attempt, the last block included; None for others."""
         return None
 
-    def answered(self) -> None:
+    def remember(self) -> None:
         """Remember that the body was sent, because the same one may be sent once more by another operation."""
 
 
@@ -76,7 +76,7 @@ def body_of(request: PreparedRequest) -> Body | None:
     position = _position_of(body)
     if position is not None:
         return FileBody(request, position)
-    return HeldBody(request) if is_held(body) else OneShotBody(request)
+    return InMemoryBody(request) if is_in_memory(body) else OneShotBody(request)
 
 
 class FileBody(Body):
@@ -96,12 +96,12 @@ class FileBody(Body):
         For a redirect, requests rewinds only what has ``__iter__`` (a memory map has not); for a challenge nothing,
         because the authentication should do that, and not each does. Otherwise the rest alone would be sent.
         """
-        is_where_it_was_left = _answered.body() is self._body and _answered.left == position
+        is_where_it_was_left = _last.body() is self._body and _last.ended_at == position
         if not is_where_it_was_left or getattr(request, "_body_position", None) == position:
             return position
-        if not _seek(self._body, _answered.stood):
+        if not _seek(self._body, _last.began_at):
             raise _sent_before(request)
-        return _answered.stood
+        return _last.began_at
 
     def request_to_send(self, request: PreparedRequest) -> PreparedRequest:
         return _with_body(request, self._reader)
@@ -127,15 +127,15 @@ class FileBody(Body):
     def rewind(self) -> None:
         self._reader.seek(self._position)
 
-    def taken(self) -> int | None:
+    def bytes_read(self) -> int | None:
         now = _position_of(self._body)
         return None if now is None else now - self._position
 
-    def answered(self) -> None:
-        _answered.remember(self._body, stood=self._position, left=_position_of(self._body))
+    def remember(self) -> None:
+        _last.remember(self._body, began_at=self._position, ended_at=_position_of(self._body))
 
 
-class HeldBody(Body):
+class InMemoryBody(Body):
     """A buffer, or a list or tuple of bytes and text, in memory. Its length may change between two attempts."""
 
     def __init__(self, request: PreparedRequest) -> None:
@@ -151,7 +151,7 @@ class HeldBody(Body):
         return _with_body(request, IterableUpload((self._body,), self._declared))
 
     def obstacle(self) -> str | None:
-        is_as_long = is_held(self._body) and size_in_memory(self._body) == self._size
+        is_as_long = is_in_memory(self._body) and size_in_memory(self._body) == self._size
         return None if is_as_long else OTHER_LENGTH
 
 
@@ -167,7 +167,7 @@ class OneShotBody(Body):
         declared, self._is_stream = declared_length(request.headers), hasattr(body, "read")
         self._body = body
         self._upload = ReadableUpload(body, declared) if self._is_stream else IterableUpload(body, declared)
-        self._upload.is_again = _answered.body() is body
+        self._upload.is_again = _last.body() is body
         is_spent = isinstance(body, GeneratorType) and inspect.getgeneratorstate(body) == inspect.GEN_CLOSED
         if is_spent or (self._upload.is_again and not self._may_begin_anew()):
             raise _sent_before(request)
@@ -176,7 +176,7 @@ class OneShotBody(Body):
 
     def _may_begin_anew(self) -> bool:
         """Return True if a body that an earlier operation sent may be whole again, as a container's is."""
-        return _answered.is_whole and not self._is_stream and not hasattr(self._body, "__next__")
+        return _last.is_whole and not self._is_stream and not hasattr(self._body, "__next__")
 
     def request_to_send(self, request: PreparedRequest) -> PreparedRequest:
         return _with_body(request, self._upload) if self._is_watched else request
@@ -184,9 +184,9 @@ class OneShotBody(Body):
     def obstacle(self) -> str | None:
         return None if self._is_watched and self._upload.given is None else "some of it was read"
 
-    def answered(self) -> None:
+    def remember(self) -> None:
         if self._upload.given:
-            _answered.remember(self._body, is_whole=self._upload.is_whole)
+            _last.remember(self._body, is_whole=self._upload.is_whole)
 
 
 def _with_body(request: PreparedRequest, body: Any) -> PreparedRequest:
@@ -202,7 +202,7 @@ def _sent_before(request: PreparedRequest) -> requests.exceptions.UnrewindableBo
     )
 
 
-class _Answered(threading.local):
+class _LastBody(threading.local):
     """The last body whose answer is often followed by another request with the same body.
 
     That request is another operation, and the body itself may not show that it was read.
@@ -210,26 +210,26 @@ class _Answered(threading.local):
 
     body: Callable[[], Any] = object
     is_whole: bool = False
-    stood: int = 0
-    left: int | None = None
+    began_at: int = 0
+    ended_at: int | None = None
 
-    def remember(self, body: Any, *, is_whole: bool = False, stood: int = 0, left: int | None = None) -> None:
+    def remember(self, body: Any, *, is_whole: bool = False, began_at: int = 0, ended_at: int | None = None) -> None:
         """Remember a body, by a weak reference if possible.
 
         :param is_whole: it came to its end.
-        :param stood: the position of a file before the operation; ``left`` is that after it.
+        :param began_at: the position of a file before the operation; ``ended_at`` is that after it.
         """
         try:
             self.body = weakref.ref(body)
         except TypeError:
             self.body = lambda: body
-        self.is_whole, self.stood, self.left = is_whole, stood, left
+        self.is_whole, self.began_at, self.ended_at = is_whole, began_at, ended_at
 
 
-_answered = _Answered()
+_last = _LastBody()
 
 
-def is_held(body: Any) -> bool:
+def is_in_memory(body: Any) -> bool:
     """Return True for what is whole in memory: a buffer, or a list or tuple of bytes, buffers and text."""
     if isinstance(body, (list, tuple)):
         return all(isinstance(part, str) or _is_buffer(part) for part in body)
@@ -411,7 +411,7 @@ class RequestFacts:
         if self.body is None or response.status_code not in FOLLOWED_STATUSES:
             return
         if isinstance(getattr(response.raw, "_original_response", None), http.client.HTTPResponse):
-            self.body.answered()
+            self.body.remember()
 
     def _known(self) -> Vouched:
         """Ask the classifiers that may know the request, once, when a decision needs it."""

@@ -321,10 +321,10 @@ class WaitQueue:
         due = max(self._due_for(waiter) if is_next else self._due(), waiter.earliest)
         if is_next and now >= due:
             return self._ask(waiter, now)
-        goes = min(until, due)
+        expected = min(until, due)
         if now < waiter.earliest and self._credit >= 1:
             until = min(until, waiter.earliest)
-        return Wait(min(until, goes) if is_next else until, goes)
+        return Wait(min(until, expected) if is_next else until, expected)
 
     def _give_up(self, waiter: Waiter, now: float) -> Refused:
         self.leave(waiter, now)

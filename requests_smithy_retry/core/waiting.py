@@ -71,8 +71,8 @@ class CallClock:
     """What is waited for, as a phrase."""
     waited: float = 0.0
     """Seconds waited since the last attempt, for whatever."""
-    goes: float | None = None
-    """When a wait in a place is likely to be over; None: at its end."""
+    expected: float | None = None
+    """The moment at which a wait in a place is likely to be over; None: its end."""
     _is_untold = False
 
     def __init__(self, call: Call, clock: Clock) -> None:
@@ -168,10 +168,10 @@ class CallClock:
                 place.leave(self.now())
             raise
         finally:
-            self.goes = None
+            self.expected = None
 
     def _expect(self, wait: Wait) -> None:
-        self.goes = wait.goes
+        self.expected = wait.expected
 
     def _prepare(self, seconds: float) -> None:
         """Let the connection go and tell listeners before a wait, without a lock that others need."""
@@ -182,7 +182,7 @@ class CallClock:
 
     def _ahead(self, seconds: float) -> float:
         """Return the seconds that a wait is likely to take, given those to the next look."""
-        return seconds if self.goes is None else max(0.0, self.goes - self.now())
+        return seconds if self.expected is None else max(0.0, self.expected - self.now())
 
     def _check_ahead(self, seconds: float) -> float:
         return self.check(self._ahead(seconds), self.what)

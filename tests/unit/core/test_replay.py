@@ -66,7 +66,7 @@ def test_a_buffer_of_the_declared_length_is_sent_as_it_is(body, sent_as_it_is):
     """Only one of another length has to be cut; a list may grow while it is sent."""
     known, request = judged(body)
     assert sent_as_it_is is (request.body is body)
-    assert known.taken() is None
+    assert known.bytes_read() is None
 
 
 def test_of_a_file_that_was_closed_nothing_is_known():
@@ -74,7 +74,7 @@ def test_of_a_file_that_was_closed_nothing_is_known():
     body = io.BytesIO(b"-")
     known, _ = judged(body)
     body.close()
-    assert ("it cannot go back to where it began", None) == (known.obstacle(), known.taken())
+    assert ("it cannot go back to where it began", None) == (known.obstacle(), known.bytes_read())
 
 
 def test_a_list_of_other_things_is_one_shot():
