@@ -69,7 +69,7 @@ BUILD_KEY: Any = getattr(HTTPAdapter, "build_connection_pool_key_attributes", No
 """Makes the key of a pool, since requests 2.32.3."""
 REQUEST_URL: Any = HTTPAdapter.request_url
 STATE_KEY = "policy"
-"""In a pickle, the name of what is ours beside what ``HTTPAdapter`` has; the pickles of releases have it."""
+"""The key of our state in a pickle, beside the attributes of ``HTTPAdapter``; the word is that of earlier releases."""
 
 
 class AdapterSnapshot(NamedTuple):

@@ -100,7 +100,7 @@ class SystemClock:
 
         @staticmethod
         def now() -> float:
-            """Return seconds."""
+            """Return seconds on a clock that runs on while the machine sleeps."""
 
     else:  # pragma: no branch - typing.get_type_hints knows no staticmethod[[], float]
         now = staticmethod(running_on())
@@ -186,11 +186,7 @@ SYSTEM_CLOCK = SystemClock()
 
 
 class Deadline(NamedTuple):
-    """A moment on a clock.
-
-    :param at: the moment, in seconds on the clock.
-    :param clock: measures it.
-    """
+    """A moment on a clock."""
 
     at: float
     clock: Clock = SYSTEM_CLOCK

@@ -146,7 +146,6 @@ class AttemptFailed(Exception):
         """Apply the bounds of the call, whatever a strategy says: its number of attempts, and its deadline.
 
         :param delay: seconds before the next attempt.
-        :param source: of the delay, in a word.
         :raises RetryError: if no attempt may follow.
         """
         most, number = self.options.max_attempts, self.outcome.attempt
@@ -156,10 +155,7 @@ class AttemptFailed(Exception):
             raise too_late(delay, source)
 
     def wait_in(self, place: Place, what: str) -> Any:
-        """Wait in a place by the clock of the call, and return its answer.
-
-        :param what: is waited for, in a phrase.
-        """
+        """Wait in a place by the clock of the call, and return its answer."""
         return wait_in(place, self.clock) if self._call is None else self._call.clock.wait_in(place, what)
 
     # What the Smithy papers want an error to say of itself.

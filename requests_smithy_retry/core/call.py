@@ -49,8 +49,6 @@ class Plan(NamedTuple):
     :param policy: of the config, for a strategy whose tokens have none of their own.
     :param beside: classifiers of the config, which are asked beside those of a strategy that is not built in.
     :param scopes: for a strategy whose tokens have none of their own.
-    :param send: makes one attempt, through the features.
-    :param listening: the features that learn verdicts.
     """
 
     config: RetryConfig
@@ -67,12 +65,8 @@ class Plan(NamedTuple):
 class Call:
     """One call of an adapter's ``send``, which one thread makes.
 
-    :param adapter: that sends.
     :param request: the caller's; it is not changed.
-    :param stream: the caller wants the body unread.
-    :param timeout: the caller's.
     :param how: the other arguments of ``send``.
-    :param options: of the ``retry_options`` blocks around it.
     :param rest: goes on with a body that broke off, by a response of which nothing was read; None: it does not.
     """
 
@@ -215,10 +209,7 @@ class Call:
         return response is not None and response.status_code < 400 and not self.sees_successes
 
     def look_at(self, error: Exception | None) -> Outcome:
-        """Return what came of an attempt, and keep what it got.
-
-        :param error: that it raised.
-        """
+        """Return what came of an attempt, and keep what it got."""
         response, request = self.response, self.request
         unwritten = error is not None and (this_thread.connecting is True or never_left(error))
         this_thread.connecting = False  # an attempt whose body made this one must not take it for its own
@@ -312,7 +303,7 @@ class Call:
 
     @property
     def service(self) -> str:
-        """The scope, for people."""
+        """The name of the service, for messages."""
         return display_scope(self.scope_name)
 
     def ask_program(self, function: Callable[[Response], Any]) -> Any:
@@ -351,10 +342,7 @@ class Call:
         self.before, self.is_sent = retry.before, False
 
     def note(self, retry: ScheduledRetry | None, verdict: Classification | None = None) -> None:
-        """Record the last attempt.
-
-        :param retry: that follows; None: none does.
-        """
+        """Record the last attempt, and the retry that follows, if any."""
         assert self.last is not None
         self.history.note(self.last, self.before, retry, verdict)
         self._noted = self.last

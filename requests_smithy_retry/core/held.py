@@ -52,10 +52,7 @@ IN_ANY_TIME = nullcontext()
 class Held:
     """What one attempt got: a response with its connection, or an error, or both where a body broke off.
 
-    :param response: the response; None: there is none.
-    :param error: that the attempt raised, as requests names it.
     :param is_streamed: the caller wants the body of the last response unread.
-    :param limits: the time-outs and the deadline of its call; None: it has none.
     """
 
     peeked: Peeked | None = None
@@ -137,10 +134,7 @@ class Held:
         return self.error is not None
 
     def release(self, *, reusable: bool) -> bool:
-        """Let go of the connection while the operation waits, and may yet end with this response. False: it cannot.
-
-        :param reusable: the connection may be used again.
-        """
+        """Let go of the connection while the operation waits, and may yet end with this response. False: it cannot."""
         if self.response is not None and not self.is_released:
             if self.error is None and not self._outlives_connection():
                 return False
@@ -148,10 +142,7 @@ class Held:
         return True
 
     def discard(self, *, reusable: bool) -> None:
-        """Discard it, because a retry follows. That may not be sent after all, and then this response is the last one.
-
-        :param reusable: the connection may be used again.
-        """
+        """Discard it, because a retry follows. If that is not sent after all, this response is the last one."""
         if self.response is not None and not self.is_released:
             self.is_lost = not self._outlives_connection()
             self._release(self.response, reusable=reusable)

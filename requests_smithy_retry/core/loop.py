@@ -354,9 +354,6 @@ def end_history(
 def go_on(call: Call, request: PreparedRequest, rest: Rest, error: Exception, brought: int) -> Response:
     """Go on with a body that broke off, as an operation of its own that retries the call which brought it.
 
-    :param request: for the rest.
-    :param rest: takes in the answer.
-    :param error: of the body that broke off.
     :param brought: the bytes that came before over the connection that broke off.
     """
     outer = this_thread.deadline, this_thread.connecting, this_thread.peer

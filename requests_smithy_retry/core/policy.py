@@ -42,7 +42,6 @@ class Delay(NamedTuple):
     """The wait before a retry.
 
     :param backoff: the computed part, for decorrelated jitter.
-    :param asked: the hint, if there is one.
     :param longest: seconds after the beginning of the operation in which a wait that is asked for must be over.
     """
 
@@ -96,10 +95,7 @@ class Policy:
 
     @classmethod
     def of(cls, config: RetryConfig, features: tuple[Feature, ...] = ()) -> Policy:
-        """Make it from a config.
-
-        :param features: those of the config that take part in decisions.
-        """
+        """Make it from a config."""
         counts = None if config.rules is None else config.rules.counted
         hints = tuple(feature.hint for feature in features if overrides(feature, "hint"))
         return cls(config, classifiers_of(config, features), hints, counts)

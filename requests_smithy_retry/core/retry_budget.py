@@ -162,8 +162,6 @@ class PaidBucket(RetryQuota, Protocol):
 class RetryBudget(Quota):
     """One scope's bucket and queue. Safe to use from several threads; a forked child starts over.
 
-    :param bucket: pays for retries while the queue is empty.
-    :param now: the moment at which it is made.
     :param price_of: the tokens that a retry costs, by the reason for it; None: one.
     """
 

@@ -111,7 +111,6 @@ def kind_of(
 def is_last(bounds: Bounds, kind: RetryKind, *, sent: int, retries: int, counts_attempts: bool) -> bool:
     """Return True if no attempt may follow.
 
-    :param kind: of the retry that would follow.
     :param sent: requests, against a cap.
     :param retries: made so far, which count where there is no cap.
     :param counts_attempts: the quota bounds the attempts itself.

@@ -80,8 +80,6 @@ class Scopes:
 
     At most :data:`MOST_SCOPES` are kept: the least recently used one for which no operation waits goes first. An
     operation under way keeps its scope.
-
-    :param make: makes the quota of a scope, by its name.
     """
 
     def __init__(self, make: MakeQuota, clock: Clock = SYSTEM_CLOCK, limit: int = MOST_SCOPES) -> None:

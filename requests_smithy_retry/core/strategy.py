@@ -217,10 +217,9 @@ class StandardRetryStrategy:
     """The standard mode of the AWS SDKs, with a quota that rides out outages.
 
     Each scope has a bucket of the retries of one operation, filled by first-try successes and enlarged by retries that
-    pay. An operation that
-    finds it empty waits until a success of another one proves that the service is back, as long as ``patience`` and the
-    deadline allow. With ``retry_spec="2.1"`` or ``"2.0"``, with AWS settings or a number as ``quota``, each scope has
-    the published bucket instead: a retry has its price, and an empty bucket means no retries.
+    pay. An operation that finds it empty waits until a success of another one proves that the service is back, as long
+    as ``patience`` and the deadline allow. With ``retry_spec="2.1"`` or ``"2.0"``, with AWS settings or a number as
+    ``quota``, each scope has the published bucket instead: a retry has its price, and an empty bucket means no retries.
 
     :param config: a :class:`RetryConfig`; or give options by name.
     :param clock: tells the time, and waits.

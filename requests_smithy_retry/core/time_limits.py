@@ -63,7 +63,6 @@ class TimeLimits:
         """Begin an attempt in this thread, and return its timeout. The attempt ends when ``this_thread.deadline`` is
         ``outer`` again.
 
-        :param timeout: the time-out that the caller, or the option ``timeout``, allows.
         :raises requests.exceptions.ConnectTimeout: if no time is left; nothing is sent then.
         """
         bound = self.deadline

@@ -100,7 +100,6 @@ class Failure(NamedTuple):
     :param unresolved: the name of the service was not found.
     :param is_cut: the body of a response below 400 broke off or could not be decoded: the service is up.
     :param is_answer: a 500, or a rejected response below 400: the service may be up, and the request at fault.
-    :param reason: for which the retry is indicated.
     :param uncounted: seconds that do not count as patience: a service that is up asked for them.
     """
 
@@ -116,7 +115,6 @@ class Failure(NamedTuple):
     def is_of_request(self, began: float, answered_at: float) -> bool:
         """Return True if the request or its answer is at fault, not the service, because that answers others well.
 
-        :param began: when the operation began.
         :param answered_at: when the service last answered anybody well.
         """
         return self.is_cut or (self.is_answer and answered_at >= began - RECENT)
@@ -125,7 +123,7 @@ class Failure(NamedTuple):
 class Progress(NamedTuple):
     """The sum of an operation's attempts so far, which decides, with the last outcome, about the next one.
 
-    It is kept in the token. All but the last five are the quota's.
+    It is kept in the token. The quota sets the fields from ``counted`` to ``waited``, the strategy the others.
 
     :param began: when its first attempt began.
     :param counted: attempts that count as one of :data:`ATTEMPTS`.
@@ -161,7 +159,7 @@ class Waiter:
 
     :param earliest: the moment before which it does not go, because a server asked for that.
     :param uncounted: seconds that are not counted as patience.
-    :param wake: called when it is worth looking again.
+    :param wake: wakes its thread, so that it looks again.
     """
 
     def __init__(
@@ -346,8 +344,6 @@ class WaitQueue:
     def succeeded(self, now: float, latency: float = 0.0, timeout: float | None = None) -> bool:
         """Record a success, and let waiters go for it.
 
-        :param latency: seconds that the attempt took.
-        :param timeout: seconds that it was allowed; None: as long as it took.
         :returns: True if the queue is empty, so what its operation spent goes back to the bucket.
         """
         self._successes += 1
@@ -427,7 +423,7 @@ class WaitQueue:
         return due if is_told or was_late or self._last >= last else min(due, last)
 
     def _age(self, now: float) -> float:
-        """Return the age of the outage."""
+        """Return the seconds for which the service has been down; 0 if it is up."""
         return 0.0 if self.down_since is None else max(0.0, now - self.down_since)
 
     def _begin_anew(self, now: float) -> None:

@@ -64,7 +64,6 @@ class CallClock:
     """The clock of one call. Whoever waits by it holds no connection, and ends in time.
 
     :param call: whose ``max_wait``, ``cancel`` and deadline hold.
-    :param clock: the adapter's.
     """
 
     what: str = "the strategy"
@@ -88,10 +87,7 @@ class CallClock:
         return self._clock.wall()
 
     def begin(self, what: str) -> None:
-        """Report the next wait to listeners as soon as it begins.
-
-        :param what: what is waited for, as a phrase.
-        """
+        """Report the next wait to listeners as soon as it begins."""
         self.what, self._is_untold = what, True
 
     def _tell(self, seconds: float) -> None:
@@ -150,10 +146,7 @@ class CallClock:
         self.waited += self.now() - began
 
     def wait_in(self, place: Place, what: str) -> Any:
-        """Wait in a place and return its answer; the call ends if it would go on too late.
-
-        :param what: what is waited for, as a phrase.
-        """
+        """Wait in a place and return its answer; the call ends if it would go on too late."""
         self.what = what
         try:
             with place.changed:
