@@ -22,7 +22,7 @@ from ..observing.recorder import Recorder
 from ..urls import display_scope
 from ..wire.state import read_timeout_of, this_thread
 from .attempt import AttemptFailed
-from .held import Held, named, received_by, release_connection
+from .exchange import Exchange, named, received_by, release_connection
 from .policy import Policy, leaves_time
 from .port import Feature, Rest, Sent
 from .replay import RequestFacts
@@ -118,7 +118,7 @@ class Call:
         """The attempt under way was sent, or is about to be."""
         self.response: Response | None = None
         """The response of the attempt under way."""
-        self.held: Held | None = None
+        self.exchange: Exchange | None = None
         """What the last attempt got, once that is looked at."""
         self.last: Outcome | None = None
         """What came of it."""
@@ -195,7 +195,7 @@ class Call:
             self.facts.rewind()
         self.number += 1
         self.started = now
-        self.response = self.held = self._clock = self.brought = None
+        self.response = self.exchange = self._clock = self.brought = None
         self.sent = self.facts.to_send
         if self.observed is not None:
             self.sent = self.observed.begin(self.number_shown, self.sent)
@@ -217,42 +217,42 @@ class Call:
             response.request = request
         if error is not None:
             error = named(error, request, has_response=response is not None, limits=self.limits)
-        held = self.held
-        if held is None or held.response is not response:
-            held = self.held = Held(response, error, is_streamed=self.stream, limits=self.limits)
-        return self._described(held, unwritten=unwritten)
+        exchange = self.exchange
+        if exchange is None or exchange.response is not response:
+            exchange = self.exchange = Exchange(response, error, is_streamed=self.stream, limits=self.limits)
+        return self._described(exchange, unwritten=unwritten)
 
     def look_again(self) -> Outcome | None:
         """Read the long or late rest of a body whose response is the last; return what came of it if it broke off."""
-        held = self.held
-        if held is None or not held.is_unread or held.is_released or not held.read_on():
+        exchange = self.exchange
+        if exchange is None or not exchange.is_unread or exchange.is_released or not exchange.read_on():
             return None
-        return self._described(held, unwritten=False)
+        return self._described(exchange, unwritten=False)
 
-    def _described(self, held: Held, *, unwritten: bool) -> Outcome:
+    def _described(self, exchange: Exchange, *, unwritten: bool) -> Outcome:
         if self.limits is not None:
             this_thread.deadline = self.limits.outer
-        clock, peer, error, body = self.adapter.clock, this_thread.peer, held.error, self.facts.body
-        is_judged = not held.is_success or self.sees_successes
+        clock, peer, error, body = self.adapter.clock, this_thread.peer, exchange.error, self.facts.body
+        is_judged = not exchange.is_success or self.sees_successes
         outcome = Outcome(
             error=error,
-            response=held.response if error is None else None,
+            response=exchange.response if error is None else None,
             request=self.request,
             attempt=self.number,
             stream=self.stream,
-            sent=None if held.is_success or body is None else body.bytes_read(),
-            resend=self.facts.for_resend(unwritten=unwritten, is_cut=held.is_cut) if is_judged else None,
-            peeked=getattr(held.peeked, "prefix", None),
+            sent=None if exchange.is_success or body is None else body.bytes_read(),
+            resend=self.facts.for_resend(unwritten=unwritten, is_cut=exchange.is_cut) if is_judged else None,
+            peeked=getattr(exchange.peeked, "prefix", None),
             started=self.started,
             ended=clock.now(),
             wall=clock.wall(),
             allowed=self.allowed,
             address=getattr(peer, "address", None),
-            received=self.brought if held.response is None else received_by(held.response),
+            received=self.brought if exchange.response is None else received_by(exchange.response),
             final=self._final(error),
-            has_progressed=bool(self.brought) and held.response is None,
-            head=held.head,
-            look=held.look if self.stream and self.rest is None else None,
+            has_progressed=bool(self.brought) and exchange.response is None,
+            head=exchange.head,
+            look=exchange.look if self.stream and self.rest is None else None,
         )
         if not outcome.is_success:
             self.adapter.addresses.attempt_failed(outcome, peer, self.tried)
@@ -296,7 +296,7 @@ class Call:
         if self.failed is None or self.is_waiting:
             return
         verdict = self.failed.verdict
-        if self.held is not None and not self.held.release(reusable=verdict.is_throttling):
+        if self.exchange is not None and not self.exchange.release(reusable=verdict.is_throttling):
             raise RetryError(BODY_TOO_LONG.format(self.service), stop_reason=StopReason.QUOTA_EXCEEDED)
         self.is_waiting = True
         self.history.begin_waiting(self.failed.outcome, self.before, verdict, self.clock.what)
@@ -314,8 +314,8 @@ class Call:
         response = self.response
         assert response is not None
         self.look_at(None)
-        assert self.held is not None
-        if not self.held.release(reusable=True):
+        assert self.exchange is not None
+        if not self.exchange.release(reusable=True):
             return None
         self.is_sent = False  # what it raises is not this attempt's failure
         kept = current_options.set(self.options.within())
@@ -331,14 +331,14 @@ class Call:
 
         :raises WaitEnded: if the wait before the retry is too long for the call.
         """
-        held = self.held
+        exchange = self.exchange
         assert self.last is not None
-        assert held is not None
+        assert exchange is not None
         self.clock.check(retry.before.delay, retry.before.delay_source)
         self.note(retry)
-        held.discard(reusable=retry.verdict is not None and retry.verdict.is_throttling)
-        if held.error is not None:
-            forget_frames(held.error)  # they lead to idle connections, which are to close with their session
+        exchange.discard(reusable=retry.verdict is not None and retry.verdict.is_throttling)
+        if exchange.error is not None:
+            forget_frames(exchange.error)  # they lead to idle connections, which are to close with their session
         self.before, self.is_sent = retry.before, False
 
     def note(self, retry: ScheduledRetry | None, verdict: Classification | None = None) -> None:
@@ -346,8 +346,8 @@ class Call:
         assert self.last is not None
         self.history.note(self.last, self.before, retry, verdict)
         self._noted = self.last
-        if self.held is not None and self.held.error is not None:
-            self.history.add(pieces_of(self.held.response))
+        if self.exchange is not None and self.exchange.error is not None:
+            self.history.add(pieces_of(self.exchange.response))
         self.failed, self.is_waiting = None, False
 
     # The end.
@@ -389,15 +389,15 @@ class Call:
 
     def forget(self) -> None:
         """Refer to nothing that was got any more: an exception's traceback, or a body that is read on, leads here."""
-        if self.held is not None:
-            self.held.forget()
-        self.response = self.held = self.last = self._noted = self.failed = self._clock = self._history = None
+        if self.exchange is not None:
+            self.exchange.forget()
+        self.response = self.exchange = self.last = self._noted = self.failed = self._clock = self._history = None
 
     def close(self) -> None:
         """Close what was got and not handed over, after an interruption."""
         this_thread.connecting = False
-        if self.held is not None:
-            self.held.close()
+        if self.exchange is not None:
+            self.exchange.close()
         elif self.response is not None:
             release_connection(self.response.raw, reusable=False)
             self.response.close()

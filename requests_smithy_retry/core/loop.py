@@ -22,7 +22,7 @@ from ..wire.state import this_thread
 from .attempt import AttemptFailed
 from .call import AT_ONCE, Call
 from .endings import EXHAUSTED, is_raised, not_sent_error, status_error, wait_that_ended, with_broken_body
-from .held import complete
+from .exchange import complete
 from .policy import LEAST_TIME, leaves_time
 from .port import Rest
 from .quota import Payment
@@ -209,9 +209,9 @@ def succeed_late(call: Call) -> Response:
     if call.failed is None:
         call.look_at(None)
     assert call.response is not None
-    assert call.held is not None
+    assert call.exchange is not None
     call.note(None)
-    call.held.finalize(raises=False)
+    call.exchange.finalize(raises=False)
     history = end_history(call, StopReason.SUCCESS, StopReason.SUCCESS.value, None)
     attach(call.response, history)
     call.adapter._fill_retries(call.response, call.history)
@@ -238,11 +238,11 @@ def end_refused(call: Call, refusal: RetryError) -> RetryHistory:
     call.give_back()
     if call.last is not None and not call.is_noted:
         end_attempt(call, refusal, verdict)
-    config, held = call.config, call.held
-    if held is not None:
-        is_carried = is_raised(held.response, refusal.stop_reason, call.policy.config.retry_status_codes)
-        held.finalize(raises=config.raise_on_status and is_carried)
-    seconds = None if held is None else getattr(wait_that_ended(held.error), "seconds", None)
+    config, exchange = call.config, call.exchange
+    if exchange is not None:
+        is_carried = is_raised(exchange.response, refusal.stop_reason, call.policy.config.retry_status_codes)
+        exchange.finalize(raises=config.raise_on_status and is_carried)
+    seconds = None if exchange is None else getattr(wait_that_ended(exchange.error), "seconds", None)
     if refusal.stop_reason is StopReason.RATE_LIMITED and refusal.unmade is not None:
         seconds = refusal.unmade.seconds
     return end_history(call, refusal.stop_reason, str(refusal), verdict, seconds)
@@ -264,11 +264,11 @@ def end_attempt(call: Call, refusal: RetryError, verdict: Classification | None)
 
 def hand_over(call: Call, history: RetryHistory) -> Response:
     """Return the last attempt's own response, or raise its own exception, with the record attached."""
-    if call.held is None or call.held.is_lost:
+    if call.exchange is None or call.exchange.is_lost:
         return raise_alone(call, not_sent_error(call.request, history))
-    if call.held.error is not None:
-        return hand_over_error(call, with_history(call.held.error, history), history)
-    response = call.held.response
+    if call.exchange.error is not None:
+        return hand_over_error(call, with_history(call.exchange.error, history), history)
+    response = call.exchange.response
     assert response is not None
     attach(response, history)
     call.adapter._fill_retries(response, call.history)
@@ -279,8 +279,8 @@ def hand_over(call: Call, history: RetryHistory) -> Response:
 
 def hand_over_error(call: Call, error: Exception, history: RetryHistory) -> Response:
     """Raise an error; or return the response whose body raises it, if that sets cookies, which are the session's."""
-    assert call.held is not None
-    response = call.held.response
+    assert call.exchange is not None
+    response = call.exchange.response
     try:
         if response is None or call.stream or isinstance(error, WaitEnded) or "set-cookie" not in response.headers:
             return raise_alone(call, error)
@@ -314,13 +314,13 @@ def end_wait(call: Call, ended: WaitEnded) -> Response:
     call.give_back()
     if call.last is not None and not call.is_noted:
         call.note(None, verdict)
-    if call.held is not None:
-        call.held.finalize(raises=True)
+    if call.exchange is not None:
+        call.exchange.finalize(raises=True)
     attach(ended, end_history(call, ended.stop_reason, str(ended), verdict, ended.seconds))
     ended.request = call.request
-    if call.held is not None:
-        ended.response = None if call.held.is_lost else call.held.response
-        ended.__cause__ = call.held.error
+    if call.exchange is not None:
+        ended.response = None if call.exchange.is_lost else call.exchange.response
+        ended.__cause__ = call.exchange.error
     ended.__context__ = None
     try:
         return raise_alone(call, ended)
@@ -339,7 +339,7 @@ def end_history(
     if seconds is None and last is not None and reason is not StopReason.SUCCESS:
         asked = call.policy.asked(last, verdict)
         seconds = None if asked is None else max(0.0, asked - (now - last.ended))
-    error = None if call.held is None else call.held.error
+    error = None if call.exchange is None else call.exchange.error
     if call.rest is not None:
         reason, why = call.rest.ending(reason, why)
     pieces = () if call.response is None else vars(call.response).get(PIECES, ())

@@ -21,7 +21,7 @@ from requests_smithy_retry import (
     classifier,
     retry_history,
 )
-from requests_smithy_retry.core import held
+from requests_smithy_retry.core import exchange
 from requests_smithy_retry.testing import FakeClock, ScriptedReply, scripted
 from requests_smithy_retry.wire import response as wire
 from tests.behaviour.test_resume import TAG, Shelf
@@ -200,7 +200,7 @@ def test_a_drip_holds_nobody_up(most: float, delay: float, options: Any, monkeyp
 
 def test_nothing_is_read_that_nobody_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """The default classifiers look at no streamed body."""
-    monkeypatch.setattr(held, "peek_streamed", None)
+    monkeypatch.setattr(exchange, "peek_streamed", None)
     with FaultServer(default=Reply(403, JSON, BUSY)) as server, session_with(RetryAdapter(quota=None)) as session:
         assert session.get(server.url, stream=True, timeout=60).content == BUSY
 

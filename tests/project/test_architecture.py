@@ -32,7 +32,7 @@ connection.
 """
 WAITS = {
     "clock.py": {"time.sleep", "clock.sleep", "condition.wait", "wait_on"},
-    "core/held.py": {"mutex.acquire"},  # the lock of a pool of urllib3
+    "core/exchange.py": {"mutex.acquire"},  # the lock of a pool of urllib3
     "core/waiting.py": {
         "self._clock.sleep",
         "wait_in",
@@ -182,7 +182,7 @@ def test_the_rules_have_no_effects():
         "core/loop",
         "core/call",
         "core/waiting",
-        "core/held",
+        "core/exchange",
         "core/strategy",
         "core/retry_budget",
     )

@@ -15,7 +15,7 @@ import requests
 from requests.adapters import HTTPAdapter
 
 from requests_smithy_retry import retry_options
-from requests_smithy_retry.core import call, held, loop, strategy
+from requests_smithy_retry.core import call, exchange, loop, strategy
 from requests_smithy_retry.wire.state import this_thread
 from tests.faults import FaultServer, Reply
 from tests.support import reset_error, scripted, send
@@ -85,7 +85,7 @@ def test_no_interruption_leaves_a_mark_on_its_thread(options: dict[str, Any], sc
     pytest.fail("a request enters fewer functions")
 
 
-HEART = (loop, call, held, strategy)
+HEART = (loop, call, exchange, strategy)
 
 
 def lines_of(module: Any) -> set[int]:

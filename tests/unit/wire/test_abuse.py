@@ -19,7 +19,7 @@ from urllib3.connection import HTTPConnection
 from urllib3.connectionpool import HTTPConnectionPool
 
 from requests_smithy_retry import Outcome, RetryAction, StopReason, classifier, retry_history
-from requests_smithy_retry.core import held
+from requests_smithy_retry.core import exchange
 from requests_smithy_retry.wire.response import PEEK_SECONDS, Reader
 from tests.faults import CutBody, Drip, EndlessBody, FaultServer, Reply, coded_reply, gzip_bomb
 
@@ -32,9 +32,9 @@ ENOUGH = 60.0
 @pytest.fixture
 def _short_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look at a body, and drain it, for a tenth of the time."""
-    assert (1.0, 1.0, 0.1) == (PEEK_SECONDS, held.DRAIN_SECONDS, held.DRAIN_STALL)
-    monkeypatch.setattr(held, "peek", functools.partial(held.peek, seconds=PEEK_SECONDS / 10))
-    monkeypatch.setattr(held, "DRAIN_SECONDS", held.DRAIN_SECONDS / 10)
+    assert (1.0, 1.0, 0.1) == (PEEK_SECONDS, exchange.DRAIN_SECONDS, exchange.DRAIN_STALL)
+    monkeypatch.setattr(exchange, "peek", functools.partial(exchange.peek, seconds=PEEK_SECONDS / 10))
+    monkeypatch.setattr(exchange, "DRAIN_SECONDS", exchange.DRAIN_SECONDS / 10)
 
 
 @contextlib.contextmanager

@@ -13,8 +13,8 @@ import urllib3
 from urllib3 import HTTPConnectionPool
 
 from requests_smithy_retry import Outcome, RetryAction, classifier
-from requests_smithy_retry.core import held as module
-from requests_smithy_retry.core.held import Held, release_connection
+from requests_smithy_retry.core import exchange as module
+from requests_smithy_retry.core.exchange import Exchange, release_connection
 from requests_smithy_retry.testing import CutBody, FaultServer, Reply
 from tests.support import prepare
 from tests.unit.wire.support import session
@@ -33,7 +33,7 @@ def test_a_recorded_stream_outlives_its_connection() -> None:
     response = requests.Response()
     response.status_code, response.request = 503, prepare()
     response.raw = urllib3.HTTPResponse(io.BytesIO(b"why"), preload_content=False)
-    recorded = Held(response, None, is_streamed=True, limits=None)
+    recorded = Exchange(response, None, is_streamed=True, limits=None)
     assert recorded.look() == b""
     assert recorded.release(reusable=False)
 
@@ -176,6 +176,6 @@ def test_a_response_without_what_urllib3_has_is_let_go(raw: Any) -> None:
     """One that a mix-in or a recording made need have no raw response, or one without ``release_conn``."""
     response = requests.Response()
     response.status_code, response.request, response.raw = 503, prepare(), raw
-    held = Held(response, None, is_streamed=False, limits=None)
-    held.discard(reusable=False)
-    assert held.is_released
+    exchange = Exchange(response, None, is_streamed=False, limits=None)
+    exchange.discard(reusable=False)
+    assert exchange.is_released

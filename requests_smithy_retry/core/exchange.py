@@ -49,7 +49,7 @@ NO_HOOKS: dict[str, list[Any]] = {"response": []}
 IN_ANY_TIME = nullcontext()
 
 
-class Held:
+class Exchange:
     """What one attempt got: a response with its connection, or an error, or both where a body broke off.
 
     :param is_streamed: the caller wants the body of the last response unread.
