@@ -150,17 +150,17 @@ class Policy:
         hints, heeds = [], self.heeds_hints
         if reason.retry_after is not None and (heeds or reason.retry_after_source not in HINTS):
             hints.append(Hint(reason.retry_after, reason.retry_after_source or OWN_RULE))
-        said = self._said(reason, outcome) if heeds else None
-        return hints if said is None else [*hints, said]
+        hint = self._response_hint(reason, outcome) if heeds else None
+        return hints if hint is None else [*hints, hint]
 
-    def _said(self, reason: RetryReason, outcome: Outcome) -> Hint | None:
+    def _response_hint(self, reason: RetryReason, outcome: Outcome) -> Hint | None:
         """Return the wait that the response asks for; its head is enough."""
         response = outcome.response
         headers = outcome.head if response is None else response.headers
-        said = None if headers is None else read_hint(headers, wall=outcome.wall)
-        if said is None and response is not None and reason.kind is ErrorKind.THROTTLING:
-            said = next(filter(None, (read(outcome) for read in self.hints)), None)
-        return said
+        hint = None if headers is None else read_hint(headers, wall=outcome.wall)
+        if hint is None and response is not None and reason.kind is ErrorKind.THROTTLING:
+            hint = next(filter(None, (read(outcome) for read in self.hints)), None)
+        return hint
 
     def asked(self, outcome: Outcome, verdict: Classification | None) -> float | None:
         """Return the wait in seconds that was asked for after the last attempt, or None."""

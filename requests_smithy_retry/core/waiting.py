@@ -72,7 +72,7 @@ class CallClock:
     """Seconds waited since the last attempt, for whatever."""
     expected: float | None = None
     """The moment at which a wait in a place is likely to be over; None: its end."""
-    _is_untold = False
+    _is_unreported = False
 
     def __init__(self, call: Call, clock: Clock) -> None:
         self._call = call
@@ -88,10 +88,10 @@ class CallClock:
 
     def begin(self, what: str) -> None:
         """Report the next wait to listeners as soon as it begins."""
-        self.what, self._is_untold = what, True
+        self.what, self._is_unreported = what, True
 
-    def _tell(self, seconds: float) -> None:
-        self._is_untold = False
+    def _report(self, seconds: float) -> None:
+        self._is_unreported = False
         self._call.history.wait_begins(self._call.number_shown, self.what, seconds)
 
     def check(self, seconds: float, what: str) -> float:
@@ -125,15 +125,15 @@ class CallClock:
         left = seconds
         while left > 0:
             part = self.check(left, self.what)
-            if self._is_untold:
-                self._tell(left)
+            if self._is_unreported:
+                self._report(left)
             self._clock.sleep(part)
             self.waited += part
             left -= part
 
     def wait(self, condition: threading.Condition, seconds: float) -> None:
         """Wait on a held condition with its lock released; perhaps for less."""
-        if self._call.holds_a_connection or self._is_untold:
+        if self._call.holds_a_connection or self._is_unreported:
             condition.release()
             try:
                 self._prepare(seconds)
@@ -141,7 +141,7 @@ class CallClock:
                 take_back(condition)
             return
         began = self.now()
-        part = min(seconds, max(LOOK_EVERY, self._check_ahead(seconds)))
+        part = min(seconds, max(LOOK_EVERY, self._check_left(seconds)))
         wait_on(self._clock, condition, part)
         self.waited += self.now() - began
 
@@ -169,13 +169,13 @@ class CallClock:
     def _prepare(self, seconds: float) -> None:
         """Let the connection go and tell listeners before a wait, without a lock that others need."""
         self._call.let_go_to_wait()
-        if self._is_untold:
-            self._check_ahead(seconds)
-            self._tell(self._ahead(seconds))
+        if self._is_unreported:
+            self._check_left(seconds)
+            self._report(self._seconds_left(seconds))
 
-    def _ahead(self, seconds: float) -> float:
+    def _seconds_left(self, seconds: float) -> float:
         """Return the seconds that a wait is likely to take, given those to the next look."""
         return seconds if self.expected is None else max(0.0, self.expected - self.now())
 
-    def _check_ahead(self, seconds: float) -> float:
-        return self.check(self._ahead(seconds), self.what)
+    def _check_left(self, seconds: float) -> float:
+        return self.check(self._seconds_left(seconds), self.what)
