@@ -124,8 +124,6 @@ class Call:
         """What came of it."""
         self.failed: AttemptFailed | None = None
         """It, while a strategy decides about it."""
-        self.is_waiting: bool = False
-        """The strategy waits, and the last attempt is in the record already."""
         self.is_unsent: bool = False
         """The token of a retry that was not sent yet: what it cost comes back if it is not."""
         self.brought: int | None = None
@@ -286,19 +284,18 @@ class Call:
     @property
     def holds_a_connection(self) -> bool:
         """True while a strategy decides about an attempt whose connection was not let go."""
-        return self.failed is not None and not self.is_waiting
+        return self.failed is not None and not self.history.is_waiting
 
     def let_go_to_wait(self) -> None:
         """Let go of what the last attempt got before the strategy waits, and record it.
 
         :raises RetryError: if it got a response that is too long for that, and that the caller may yet want.
         """
-        if self.failed is None or self.is_waiting:
+        if self.failed is None or self.history.is_waiting:
             return
         verdict = self.failed.verdict
         if self.exchange is not None and not self.exchange.release(reusable=verdict.is_throttling):
             raise RetryError(BODY_TOO_LONG.format(self.service), stop_reason=StopReason.QUOTA_EXCEEDED)
-        self.is_waiting = True
         self.history.begin_waiting(self.failed.outcome, self.before, verdict, self.clock.what)
 
     @property
@@ -348,7 +345,7 @@ class Call:
         self._noted = self.last
         if self.exchange is not None and self.exchange.error is not None:
             self.history.add(pieces_of(self.exchange.response))
-        self.failed, self.is_waiting = None, False
+        self.failed = None
 
     # The end.
 

@@ -62,6 +62,11 @@ class Recorder:
         self._in_doubt: int | None = None
         """The first failed attempt on which the server may have acted."""
 
+    @property
+    def is_waiting(self) -> bool:
+        """True from :meth:`begin_waiting` on, until :meth:`note`."""
+        return self._waiting is not None
+
     def begin_waiting(self, outcome: Outcome, before: Before, verdict: Classification, what: str) -> None:
         """Record an attempt whose operation waits for the service from now on; :meth:`note` comes after the wait.
 
