@@ -472,8 +472,8 @@ def _base(strategy: object, config: RetryConfig | None) -> RetryConfig:
     theirs = config_of(strategy)
     if theirs is None:
         return config or DEFAULTS
-    # By all other options a strategy of the program's judges itself.
-    return theirs if isinstance(strategy, StandardRetryStrategy) else theirs.only(ADAPTER_OPTIONS)
+    # By all other options a strategy of the program's decides itself.
+    return theirs if isinstance(strategy, StandardRetryStrategy) else theirs.only(ADAPTER_OPTIONS | JUDGING_OPTIONS)
 
 
 def _checked(config: RetryConfig | None, defaults: RetryConfig | None) -> dict[str, str]:

@@ -129,6 +129,8 @@ TOO_LATE = "the deadline had passed before the request was sent"
 """The phrase for an attempt that is not made, because no time is left for it."""
 QUIET_ENDINGS = frozenset({StopReason.SUCCESS, StopReason.NOT_RETRYABLE, StopReason.REQUEST_FAULT, StopReason.DISABLED})
 """The stop reasons that are not giving up, because no retry was indicated."""
+ENDED_BY_PROGRAM = frozenset({StopReason.WAIT_TOO_LONG, StopReason.CANCELLED})
+"""The stop reasons by which a program ends a wait: a task is put back, a worker stops."""
 
 
 class RetryError(Exception):

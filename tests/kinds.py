@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 METHODS = "acquire_initial_retry_token", "refresh_retry_token_for_retry", "record_success"
 
@@ -55,6 +55,39 @@ class Plain:
 
     def record_success(self, **given: Any) -> None:
         self.inner.record_success(**given)
+
+
+class Wrapped(NamedTuple):
+    """A token of a wrapper's own."""
+
+    inner: Any
+
+    @property
+    def retry_count(self) -> int:
+        return self.inner.retry_count
+
+    @property
+    def retry_delay(self) -> float:
+        return self.inner.retry_delay
+
+    def give_back(self) -> None:
+        self.inner.give_back()
+
+
+class WithTokens:
+    """A wrapper with the config of what it wraps, and tokens of its own."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner, self.config, self.clock = inner, inner.config, inner.clock
+
+    def acquire_initial_retry_token(self, **given: Any) -> Any:
+        return Wrapped(self.inner.acquire_initial_retry_token(**given))
+
+    def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Any) -> Any:
+        return Wrapped(self.inner.refresh_retry_token_for_retry(token_to_renew=token_to_renew.inner, error=error))
+
+    def record_success(self, *, token: Any) -> None:
+        self.inner.record_success(token=token.inner)
 
 
 class WithConfig(Plain):

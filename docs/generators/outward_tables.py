@@ -24,15 +24,16 @@ class _Records(logging.Handler):
 
 
 def log_records() -> str:
-    """List the log records of an operation that waits for its service and gives up, on a clock that does not run."""
+    """List the log records of an operation that gives up and of a success after it, on a clock that does not run."""
     handler, logger = _Records(), logging.getLogger("requests_smithy_retry")
     level = logger.level
     logger.setLevel(logging.DEBUG)
     logger.addHandler(handler)
     try:
         session = requests.Session()
-        session.mount("https://", scripted(*[503] * 9))
-        session.get("https://api.example.com/things?secret=1")
+        session.mount("https://", scripted(*[503] * 6, 200))
+        for _ in range(2):
+            session.get("https://api.example.com/things?secret=1")
     finally:
         logger.removeHandler(handler)
         logger.setLevel(level)

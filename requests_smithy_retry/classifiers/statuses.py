@@ -103,7 +103,7 @@ def _verdict_on_refusal(outcome: Outcome, otherwise: RetryAction) -> RetryAction
 
 
 STILL_RUNNING = 409
-AGAIN_SOON = RetryAction.retry_indicated(RetryReason(ErrorKind.CLIENT, 0.5, "pause"))
+AGAIN_SOON = RetryAction.retry_indicated(RetryReason(ErrorKind.CLIENT, 0.5, "the first request"))
 """The pause is that of Stripe's libraries. A conflict of one request is no outage of the service."""
 OTHER_PAYLOAD = 422
 

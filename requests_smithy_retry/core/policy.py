@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from .backoff import Backoff
 
 
+FIRST_TIME = 1e-6
+"""Seconds that must be left for a first attempt: a deadline that was over when it was set leaves none."""
 LEAST_TIME = 0.002
 """No retry begins in the last seconds before a deadline: it would hardly be answered, and its failure would replace the
 last answer."""
@@ -33,9 +35,9 @@ last answer."""
 def leaves_time(moment: float, deadline: float | None, *, is_first: bool = False) -> bool:
     """Return True if an attempt that begins at a moment has time before the deadline.
 
-    :param is_first: there is no earlier answer to return, so any time will do.
+    :param is_first: there is no earlier answer to return, so a microsecond will do.
     """
-    return deadline is None or deadline - moment > (0.0 if is_first else LEAST_TIME)
+    return deadline is None or deadline - moment > (FIRST_TIME if is_first else LEAST_TIME)
 
 
 class Delay(NamedTuple):

@@ -194,10 +194,10 @@ def delay_of(token: Any, strategy: object) -> float:
     delay = token.retry_delay
     if delay is None or delay == 0:
         return 0.0
-    if not is_seconds(delay):
+    if not is_seconds(delay) or delay < 0:
         shown = safe_repr(delay)
         raise TypeError(
-            f"retry_delay={shown} of a token of {strategy!r}: a finite number of seconds or None is allowed"
+            f"retry_delay={shown} of a token of {strategy!r}: a finite number of seconds, 0 or more, or None is allowed"
         )
     return delay
 

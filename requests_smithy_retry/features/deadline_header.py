@@ -28,8 +28,8 @@ NAME = "X-Request-Deadline"
 FORMS = ("seconds", "date")
 FLOOR = 0.01
 """With fewer seconds left no attempt begins: a round trip within a data centre and a little work take about as long."""
-LEAST = 0.001
-"""Seconds for a deadline that is over: the requests in a block fail, unsent."""
+LEAST = 1e-9
+"""Seconds for a deadline that is over: it has passed before the first request in a block, whose send is refused."""
 
 
 class DeadlineHeader(Feature):
@@ -72,7 +72,7 @@ def deadline_of(headers: Mapping[str, Any] | None, name: str = NAME, *, clock: C
     :param headers: of the request that is being answered, or of the task that is being done, or None.
     :param name: of the header.
     :param clock: tells the time, for a date.
-    :returns: None without a valid header. A deadline that is over becomes 0.001 s, with which no request is sent.
+    :returns: None without a valid header. A deadline that is over becomes a nanosecond, with which no request is sent.
     """
     text = str((headers or {}).get(name, "")).strip()
     seconds, moment = parse_decimal(text.removeprefix("-")), parse_http_date(text)

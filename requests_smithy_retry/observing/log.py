@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from ..errors import StopReason
+from ..errors import ENDED_BY_PROGRAM
 from ..urls import display_scope, safe_url
 from .history import AttemptRecord, Before, RetryHistory, wait_text
 
@@ -37,15 +37,14 @@ def log_attempt(request: PreparedRequest, record: AttemptRecord) -> None:
 
 
 def log_back(scope: str | None, past: Failing | None, now: float) -> None:
-    """Log that a service answers well again if operations gave up before; at WARNING if the end of one was at INFO."""
+    """Log that a service answers well again if operations gave up before, at WARNING as the first of them."""
     if past is None or not past.gave_up:
         return
     service = display_scope(scope)
-    level = logging.WARNING if past.gave_up > 1 else logging.INFO
     extra = {"retry_scope": service, "retry_down_for": now - past.since, "retry_gave_up": past.gave_up}
     count = f"{past.gave_up} operations" if past.gave_up > 1 else "1 operation"
     message = "%s answers well again after %.1f s, in which %s gave up"
-    logger.log(level, message, service, now - past.since, count, extra=extra)
+    logger.warning(message, service, now - past.since, count, extra=extra)
 
 
 def log_short_idle(service: str, seconds: float) -> None:
@@ -102,13 +101,12 @@ def log_part(request: PreparedRequest, part: str) -> None:
 def log_end(request: PreparedRequest, history: RetryHistory, number: int) -> None:
     """Log an operation that gave up, or whose retry of a deletion found nothing to delete.
 
-    It is logged at WARNING; at INFO after the first one since its service answered well, and for a wait that was too
-    long.
+    It is logged at WARNING; at INFO after the first one since its service answered well, and where the program ended
+    the wait.
 
     :param number: the number of the operation among those that gave up since then; 0: it is not counted.
     """
-    is_put_back = history.stop_reason is StopReason.WAIT_TOO_LONG  # a task queue puts its task back
-    level = logging.INFO if number > 1 or is_put_back else logging.WARNING
+    level = logging.INFO if number > 1 or history.stop_reason in ENDED_BY_PROGRAM else logging.WARNING
     if logger.isEnabledFor(level):
         last = history.attempts[-1] if history.attempts else AttemptRecord(0, 0.0, None)
         extra = {**_extra(request, last), "retry_stop_reason": history.stop_reason.name}

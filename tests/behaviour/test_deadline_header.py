@@ -19,7 +19,7 @@ from requests_smithy_retry.smithy import SdkHeaders
 from requests_smithy_retry.testing import FakeClock, FaultServer
 from requests_smithy_retry.testing import Reply as FaultReply
 from tests.project.test_docs import blocks_of
-from tests.support import ROOT, ScriptedAdapter, scripted, send
+from tests.support import ROOT, ScriptedAdapter, ended, scripted, send
 
 PAGE = ROOT / "docs/howto/bound-the-time.md"
 NAME = "X-Request-Deadline"
@@ -83,7 +83,7 @@ def date_in(seconds: int) -> str:
     ("text", "expected"),
     [
         *[("1.5", 1.5), (" 20 ", 20), (date_in(60), 60)],
-        *[(over, 0.001) for over in ("0", "-3.5", date_in(-60))],
+        *[(over, 1e-9) for over in ("0", "-3.5", date_in(-60))],
         *[(bad, None) for bad in ("soon", "1e5", "nan", "", {}, None)],
     ],
 )
@@ -93,6 +93,20 @@ def test_a_callers_deadline_is_read(text: Any, expected: float | None) -> None:
     assert pytest.approx(expected, abs=1) == seconds if seconds else expected is None
     with retry_options(deadline=seconds):
         pass
+
+
+def test_under_a_callers_deadline_that_is_over_nothing_is_sent() -> None:
+    """Not even over a connection that is open, on which a request may take less than a millisecond."""
+    with FaultServer() as server, requests.Session() as session:
+        mount(session).post(server.url, data=b"1")
+        for _ in range(20):
+            with retry_options(deadline=deadline_of({NAME: "0"})), pytest.raises(requests.ConnectTimeout):
+                session.post(server.url, data=b"1")
+        assert 1 == len(server.requests)
+    adapter = scripted(200)
+    with retry_options(deadline=deadline_of({NAME: "0"}), clock=adapter.clock):
+        history = retry_history(ended(adapter))
+    assert ((), StopReason.DEADLINE) == (history.attempts, history.stop_reason)
 
 
 class Quiet(WSGIRequestHandler):

@@ -27,7 +27,7 @@ from requests_smithy_retry import (
 from requests_smithy_retry.config.retry_config import ADAPTER_OPTIONS
 from requests_smithy_retry.testing import FakeClock, scripted
 from tests.behaviour.test_contradictions import asked
-from tests.kinds import Plain, WithConfig, subclass
+from tests.kinds import Plain, WithConfig, WithTokens, subclass
 from tests.support import ROOT, URL, Guide, Reply, ended, send
 
 
@@ -114,6 +114,25 @@ def test_statuses_beside_a_wrapper_are_told_to_have_no_effect() -> None:
     assert [words] == told(scripted(418, 418, strategy=strategy, retry_status_codes={418}, clock=clock))
     same = Plain(StandardRetryStrategy(clock=clock, retry_status_codes={418}))
     assert [] == told(scripted(418, 200, 200, strategy=same, retry_status_codes={418}, clock=clock))
+
+
+@pytest.mark.parametrize("wrapped", [Plain, WithConfig, WithTokens])
+def test_what_judges_successes_in_a_wrapped_strategy_is_asked_once(wrapped: Any) -> None:
+    """Whatever tokens the wrapper hands out."""
+    seen, found = list[bytes](), list[int]()
+
+    def is_good(response: requests.Response) -> bool:
+        seen.append(response.content)
+        return response.content == b"good"
+
+    @classifier(sees_successes=True)
+    def mine(outcome: Any) -> None:
+        found.append(outcome.attempt)
+
+    strategy = wrapped(StandardRetryStrategy(clock=FakeClock(), validate=is_good, classifiers=[mine]))
+    adapter = scripted(Reply(200, body=b"bad"), Reply(200, body=b"good"), strategy=strategy, clock=strategy.inner.clock)
+    assert b"good" == send(adapter).content
+    assert ([b"bad", b"good"], [1, 2]) == (seen, found)
 
 
 def test_a_classifier_that_several_have_is_asked_once() -> None:

@@ -12,7 +12,7 @@ import pytest
 import requests
 from urllib3.util.retry import Retry
 
-from requests_smithy_retry import RetryError, StandardRetryStrategy, mount, testing
+from requests_smithy_retry import RetryError, StandardRetryStrategy, mount, retry_options, testing
 from requests_smithy_retry.testing import CutBody, FakeClock, FaultServer
 from requests_smithy_retry.testing import Reply as FullReply
 from requests_smithy_retry.testing import ScriptedReply as Reply
@@ -95,15 +95,18 @@ def test_an_outage_with_pauses_is_one_outage(caplog: pytest.LogCaptureFixture) -
     assert [DOWN, f"{BACK} 600.0 s, in which 10 operations gave up"] == told
 
 
-def test_a_single_operation_that_gave_up_is_one_warning(caplog: pytest.LogCaptureFixture) -> None:
-    """Where nothing was left out at that level, the end of the outage is at INFO: one path may be broken among many."""
+def test_each_path_that_is_broken_among_good_ones_is_told_of_with_the_answer_after_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Nobody knows by one operation whether its path or the service fails."""
     adapter = until(600)
     for number in range(3):
         send(adapter, url=f"{URL}/{number}")
         send(adapter, url=f"{SERVICE}/other")
     start = f"GET {SERVICE}:443/things/"
-    assert [start] * 3 == [line[: len(start)] for line in lines(caplog, logging.WARNING)]
-    assert 3 == len([line for line in lines(caplog, logging.INFO) if "in which 1 operation gave up" in line])
+    said = lines(caplog, logging.WARNING)
+    assert [start] * 3 == [line[: len(start)] for line in said[::2]]
+    assert [BACK] * 3 == [line[: len(BACK)] for line in said[1::2]]
 
 
 @pytest.mark.parametrize("options", [{"patience": 0}, {"max_attempts": 3}, {"patience": 0, "max_attempts": 2}])
@@ -218,6 +221,17 @@ def test_a_wait_that_a_task_queue_makes_is_not_counted(caplog: pytest.LogCapture
     assert [] == lines(caplog, logging.WARNING)
     send(adapter, "POST")
     assert 1 == len(lines(caplog, logging.WARNING))
+
+
+def test_a_wait_that_the_program_cancels_is_no_outage(caplog: pytest.LogCaptureFixture) -> None:
+    """A worker that stops while it waits for a first request with its key is no trouble of the service."""
+    stop = threading.Event()
+    adapter = scripted(409)
+    stop.set()
+    with retry_options(cancel=stop):
+        error = ended(adapter, "POST", headers={"Idempotency-Key": "1"})
+    assert "cancelled before or during the wait for the first request" in str(error)
+    assert [] == lines(caplog, logging.WARNING)
 
 
 def test_five_minutes_later_the_next_one_is_a_warning_again(caplog: pytest.LogCaptureFixture) -> None:
