@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -99,29 +99,20 @@ class Resign(AuthBase):
         return request
 
 
+def no_signature(response: Response, **_: Any) -> None:
+    """Do nothing, as a hook: it takes the place of a signature in a pickle, which holds no secret."""
+
+
+@dataclass(eq=False, repr=False)
 class Signature:
-    """A signed request and what it was before, kept among its hooks, which copies and redirects share.
+    """A signed request and what it was before, kept among its hooks, which copies and redirects share."""
 
-    A pickle of a request or a response holds no secret of it: it is unpickled empty.
-
-    :param auth: the auth that signed it; None: it is not signed again.
-    :param unsigned: the request before.
-    :param signed: the request after.
-    :param at: the moment on the machine's clock.
-    """
-
-    def __init__(
-        self,
-        auth: Resign | None = None,
-        unsigned: PreparedRequest | None = None,
-        signed: PreparedRequest | None = None,
-        at: float = 0.0,
-    ) -> None:
-        self.auth = auth
-        self.unsigned = unsigned
-        self.signed = signed
-        self.at = at
-        self.is_sent: bool = False
+    auth: Resign
+    unsigned: PreparedRequest
+    signed: PreparedRequest
+    at: float
+    """The moment of the signature, on the machine's clock."""
+    is_sent: bool = False
 
     def __call__(self, response: Response, **_: Any) -> None:
         """Do nothing, as a hook."""
@@ -130,33 +121,30 @@ class Signature:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Signature, ()
+        return partial, (no_signature,)
 
 
+@dataclass(eq=False, repr=False)
 class Signing:
-    """The signatures of one call.
+    """The signatures of one call."""
 
-    :param request: the caller's.
-    :param url: to be signed.
-    :param sent: the request as it was signed last.
-    :param at: the moment of that, on the adapter's clock; None: it was before the call.
-    :param asked: what changed before the call, by a redirect or the auth's own answer; the auth's headers replace it.
-    :param kept: what the program changed, which stays.
-    :param hooks: the auth's own, of the last signature.
-    """
-
-    def __init__(
-        self, signature: Signature, request: PreparedRequest, url: str, sent: PreparedRequest, is_of_another: bool
-    ) -> None:
-        self.signature = signature
-        self.request = request
-        self.url = url
-        self.sent = sent
-        self.is_of_another = is_of_another
-        self.at: float | None = None
-        self.asked: Headers = CaseInsensitiveDict()
-        self.kept: Headers = CaseInsensitiveDict()
-        self.hooks: tuple[Any, ...] = ()
+    signature: Signature
+    request: PreparedRequest
+    """The caller's."""
+    url: str
+    """The URL to sign."""
+    sent: PreparedRequest
+    """The request as it was signed last."""
+    is_of_another: bool
+    """The signature is that of another request, as after a redirect."""
+    at: float | None = None
+    """The moment of the last signature, on the adapter's clock; None: it was before the call."""
+    asked: Headers = field(default_factory=CaseInsensitiveDict)
+    """What changed before the call, by a redirect or the auth's own answer; the auth's headers replace it."""
+    kept: Headers = field(default_factory=CaseInsensitiveDict)
+    """What the program changed, which stays."""
+    hooks: tuple[Any, ...] = ()
+    """The auth's own, of the last signature."""
 
 
 class Resigning(Feature):
@@ -187,7 +175,7 @@ def signing_of(call: Call) -> Signing | None:
     if known is not None and known.request is call.request:
         return known
     signature = next((hook for hook in reversed(registered) if isinstance(hook, Signature)), None)
-    if signature is None or signature.auth is None:
+    if signature is None:
         return None
     made = call.data[NAME] = begin(signature, call.request, call.facts.to_send)
     signature.is_sent = True
@@ -200,8 +188,6 @@ def begin(signature: Signature, request: PreparedRequest, to_send: PreparedReque
     :param request: the caller's; ``to_send`` is what is sent in its place.
     """
     unsigned, signed = signature.unsigned, signature.signed
-    assert unsigned is not None
-    assert signed is not None
     url = url_to_sign(str(unsigned.url), str(signed.url), str(request.url))
     changes = changes_of(signed.headers, to_send.headers)
     is_off = is_taken_off(unsigned, signed, request, changes)
@@ -217,7 +203,6 @@ def is_due(call: Call, signing: Signing) -> bool:
     """Return True if an attempt needs a new signature."""
     if call.number or (signing.is_of_another and signing.at is None):
         return True
-    assert signing.signature.auth is not None
     valid_for, now = signing.signature.auth.valid_for, call.adapter.clock.now()
     return valid_for is not None and max(now - call.began, SYSTEM_CLOCK.now() - signing.signature.at) > valid_for
 
@@ -225,8 +210,6 @@ def is_due(call: Call, signing: Signing) -> bool:
 def sign(call: Call, signing: Signing) -> None:
     """Sign the request that is sent next, with the program's changes."""
     facts, signature = call.facts, signing.signature
-    assert signature.auth is not None
-    assert signature.unsigned is not None
     signing.kept.update(changes_of(signing.sent.headers, facts.to_send.headers))
     if call.number:
         facts.rewind()
@@ -372,8 +355,6 @@ def body_to_sign(signature: Signature, now: Any) -> Any:
     :param now: the body of the request that is sent.
     """
     unsigned, signed = signature.unsigned, signature.signed
-    assert unsigned is not None
-    assert signed is not None
     if now is not signed.body:
         return now  # the program changed it, or a redirect took it away
     body = unsigned.body
