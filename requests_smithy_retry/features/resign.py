@@ -258,25 +258,22 @@ def answered(send: Send, call: Call, signing: Signing, response: Response) -> Re
 
 
 class Asked(Exception):
-    """A hook of an auth sends a request."""
+    """Stands in for an adapter: it is raised with the request that a hook of an auth would send."""
 
     def __init__(self, request: PreparedRequest) -> None:
         super().__init__()
         self.request = request
 
-
-class Asking:
-    """Stands in for an adapter: it tells which request a hook of an auth would send."""
-
-    def send(self, request: PreparedRequest, **_: Any) -> Response:
-        raise Asked(request)
+    @classmethod
+    def send(cls, request: PreparedRequest, **_: Any) -> Response:
+        raise cls(request)
 
 
 def answer_to(call: Call, signing: Signing, challenge: Response) -> Mapping[str, str]:
     """Return the headers by which the hooks of an auth answer a challenge; none if they do not."""
-    own, request, asking = (challenge.connection, challenge.request), call.sent, Asking()
+    own, request = (challenge.connection, challenge.request), call.sent
     try:
-        challenge.connection, challenge.request = asking, request  # type: ignore[assignment]
+        challenge.connection, challenge.request = Asked, request  # type: ignore[assignment]
         for hook in signing.hooks:
             hook(challenge, stream=call.stream, timeout=call.timeout, **call.how)
     except Asked as asked:
