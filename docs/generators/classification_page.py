@@ -19,7 +19,7 @@ from urllib3.util.ssl_match_hostname import CertificateError
 
 from requests_smithy_retry import RetryAdapter, StopReason, retry_history
 from requests_smithy_retry.classifiers import RetryIndicated
-from requests_smithy_retry.features.server_verdicts import WORDS
+from requests_smithy_retry.features.server_verdicts import MEANINGS
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.wire.proxies import ProxyRefusal
 from requests_smithy_retry.wire.state import this_thread
@@ -223,16 +223,27 @@ def status_rows() -> list[str]:
     return [*rows, "\nBelow 400: success. Any other one: no opinion."]
 
 
+WORDS = (
+    ("x-should-retry", "false", " (the SDKs of OpenAI and Anthropic)"),
+    ("x-should-retry", "true", ""),
+    ("stripe-should-retry", "false", " (Stripe, error handling)"),
+    ("stripe-should-retry", "true", ""),
+    ("grpc-retry-pushback-ms", "-1", " (gRPC proposal A6)"),
+    ("x-envoy-overloaded", "true", " (Envoy, HTTP router filter)"),
+    ("x-envoy-ratelimited", "true", " (Envoy, HTTP router filter)"),
+)
+"""A row for each meaning of a header: its name, a value, and its source."""
+assert {header for header, _, _ in WORDS} == set(MEANINGS)
+
+
 def word_rows() -> list[str]:
     """One row for the things that a server may say with the same effect."""
     rows: dict[tuple[str, ...], list[str]] = {}
     answers = ((400, "GET"), (503, "GET"), (503, "POST"))
-    for word in WORDS:
-        said = {word.header: word.example}
-        fates = [outcome_of(status, method, said=said) for status, method in answers]
+    for header, value, source in WORDS:
+        fates = [outcome_of(status, method, said={header: value}) for status, method in answers]
         verdicts = tuple(f"{verdict}: {yes(again)}" for again, verdict, _ in fates)
-        source = "" if word.source == "the same" else f" ({word.source})"
-        rows.setdefault(verdicts, []).append(f"`{word.header}: {word.example}`{source}")
+        rows.setdefault(verdicts, []).append(f"`{header}: {value}`{source}")
     return [f"| {', '.join(words)} | {' | '.join(verdicts)} |" for verdicts, words in rows.items()]
 
 

@@ -6,7 +6,6 @@ import enum
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
 
 from ..classifiers.actions import NO_ACTION, ErrorKind, RetryAction, RetryIndicated
 from ..classifiers.outcome import Outcome
@@ -24,20 +23,6 @@ class Says(enum.Enum):
     YES = "yes"
 
 
-class Word(NamedTuple):
-    """A header by which a server says whether to send a request again.
-
-    :param means: given the value in lower case, returns its meaning, or None.
-    :param example: a value.
-    :param source: defines it.
-    """
-
-    header: str
-    means: Callable[[str], Says | None]
-    example: str
-    source: str
-
-
 _flag: Callable[[str], Says | None] = {"true": Says.YES, "false": Says.NO}.get
 
 
@@ -50,16 +35,14 @@ def _pushed_back(value: str) -> Says | None:
     return Says.NO if re.fullmatch("-0*[1-9][0-9]*", value) else None
 
 
-WORDS = (
-    Word("x-should-retry", _flag, "false", "the SDKs of OpenAI and Anthropic"),
-    Word("x-should-retry", _flag, "true", "the same"),
-    Word("stripe-should-retry", _flag, "false", "Stripe, error handling"),
-    Word("stripe-should-retry", _flag, "true", "the same"),
-    Word("grpc-retry-pushback-ms", _pushed_back, "-1", "gRPC proposal A6"),
-    Word("x-envoy-overloaded", _dropped, "true", "Envoy, HTTP router filter"),
-    Word("x-envoy-ratelimited", _dropped, "true", "Envoy, HTTP router filter"),
-)
-"""The table: one row for each meaning of a header."""
+MEANINGS: dict[str, Callable[[str], Says | None]] = {
+    "x-should-retry": _flag,
+    "stripe-should-retry": _flag,
+    "grpc-retry-pushback-ms": _pushed_back,
+    "x-envoy-overloaded": _dropped,
+    "x-envoy-ratelimited": _dropped,
+}
+"""By header: what returns the meaning of its value, which is given in lower case, or None."""
 
 
 class ServerVerdictClassifier:
@@ -75,12 +58,12 @@ class ServerVerdictClassifier:
         if outcome.response is None:
             return NO_ACTION
         headers = outcome.response.headers
-        said: dict[Says | None, Word] = {}
-        for word in WORDS:
-            if word.header in headers:
-                said[word.means(str(headers[word.header]).strip().lower())] = word
+        said: dict[Says | None, str] = {}
+        for header, meaning in MEANINGS.items():
+            if header in headers:
+                said[meaning(str(headers[header]).strip().lower())] = header
         if Says.NO in said:
-            return RetryAction.retry_forbidden(f"the server said so ({said[Says.NO].header})")
+            return RetryAction.retry_forbidden(f"the server said so ({said[Says.NO]})")
         if isinstance(previous, RetryIndicated):
             is_dropped = Says.SLOW_DOWN in said and previous.reason.kind is not ErrorKind.THROTTLING
             return RetryIndicated(replace(previous.reason, kind=ErrorKind.THROTTLING)) if is_dropped else NO_ACTION
