@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import requests.exceptions
@@ -303,25 +303,29 @@ class Call:
         """The name of the service, for messages."""
         return display_scope(self.scope_name)
 
-    def ask_program(self, function: Callable[[Response], Any]) -> Any:
-        """Call a function of the program's with the response under way; it may send requests, so nothing is held.
+    def goes_anew(self, function: Callable[[Response], Mapping[str, str] | None], source: str) -> bool:
+        """Ask the program for headers with which to send the request again; False: it is not to be sent.
 
-        :returns: its result; None: the response is too long to be let go, so it is not called.
+        :param function: given the response under way; it may send requests, so nothing is held meanwhile.
         """
         response = self.response
         assert response is not None
         self.look_at(None)
         assert self.exchange is not None
         if not self.exchange.release(reusable=True):
-            return None
+            return False
         self.is_sent = False  # what it raises is not this attempt's failure
         kept = current_options.set(self.options.within())
         try:
-            answer = function(response)
+            headers = function(response)
         finally:
             current_options.reset(kept)
         self.is_sent = True
-        return answer
+        if headers is None or (self.deadline is not None and self.clock.now() >= self.deadline):
+            return False
+        self.facts.send_with(headers)
+        self.retry(ScheduledRetry(Before(delay_source=source)))
+        return True
 
     def retry(self, retry: ScheduledRetry) -> None:
         """Record the last attempt and the retry that follows, and let go of what it got.

@@ -17,7 +17,6 @@ from ..clock import Clock
 from ..config.retry_config import RetryConfig
 from ..core.port import Feature
 from ..errors import RetryConfigError
-from ..observing.history import Before, ScheduledRetry
 from ..urls import KEYS, scope_of
 
 if TYPE_CHECKING:
@@ -58,13 +57,7 @@ class Renewal(Feature):
         if response.status_code != UNAUTHORIZED or not self._may_renew(call):
             return response
         call.data[DONE] = True
-        headers = call.ask_program(partial(renewed, self.renew))
-        is_late = call.deadline is not None and call.clock.now() >= call.deadline
-        if headers is None or is_late:
-            return response
-        call.facts.send_with(headers)
-        call.retry(ScheduledRetry(Before(delay_source="on_unauthorized")))
-        return send(call)
+        return send(call) if call.goes_anew(partial(renewed, self.renew), "on_unauthorized") else response
 
     def _remember(self, call: Call, response: Response) -> None:
         """Remember the origin that the program chose, for a redirected request and for the rest of a body."""

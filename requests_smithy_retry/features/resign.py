@@ -27,7 +27,6 @@ from ..config.retry_config import RetryConfig
 from ..core.port import Feature
 from ..core.replay import SIMPLE_BODIES, body_of
 from ..errors import RetryConfigError, StopReason
-from ..observing.history import Before, ScheduledRetry
 from ..urls import scope_of
 from ..wire.upload import declared_length
 
@@ -245,13 +244,9 @@ def answered(send: Send, call: Call, signing: Signing, response: Response) -> Re
     if not is_stale or not signing.hooks or ANSWERED in call.data or call.facts.obstacle() is not None:
         return response
     call.data[ANSWERED] = True
-    headers = call.ask_program(partial(answer_to, call, signing))
-    is_late = call.deadline is not None and call.clock.now() >= call.deadline
-    if not headers or is_late:
+    if not call.goes_anew(partial(answer_to, call, signing), NAME):
         return response
-    call.facts.send_with(headers)
     signing.sent = picture_of(call.facts.to_send)
-    call.retry(ScheduledRetry(Before(delay_source=NAME)))
     response = send(call)
     response.request = call.request
     return response
@@ -269,8 +264,8 @@ class Asked(Exception):
         raise cls(request)
 
 
-def answer_to(call: Call, signing: Signing, challenge: Response) -> Mapping[str, str]:
-    """Return the headers by which the hooks of an auth answer a challenge; none if they do not."""
+def answer_to(call: Call, signing: Signing, challenge: Response) -> Mapping[str, str] | None:
+    """Return the headers by which the hooks of an auth answer a challenge; None: they do not."""
     own, request = (challenge.connection, challenge.request), call.sent
     try:
         challenge.connection, challenge.request = Asked, request  # type: ignore[assignment]
@@ -278,10 +273,10 @@ def answer_to(call: Call, signing: Signing, challenge: Response) -> Mapping[str,
             hook(challenge, stream=call.stream, timeout=call.timeout, **call.how)
     except Asked as asked:
         changes = changes_of(request.headers, asked.request.headers)
-        return {name: value for name, value in changes.items() if value is not None}
+        return {name: value for name, value in changes.items() if value is not None} or None
     finally:
         challenge.connection, challenge.request = own
-    return {}
+    return None
 
 
 def picture_of(request: PreparedRequest) -> PreparedRequest:
