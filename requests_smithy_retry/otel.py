@@ -20,7 +20,7 @@ except ImportError as _error:
     raise ImportError(_missing, name=_error.name) from _error
 
 from . import __version__
-from .features.telemetry import KNOWN_METHODS, MAX_VALUES, METRICS, MetricsListener
+from .features.telemetry import KNOWN_METHODS, MAX_VALUES, METRICS, MetricsListener, method_of
 from .observing.events import AfterAttempt, BeforeAttempt, GaveUp, RetryScheduled
 from .urls import DEFAULT_PORTS
 
@@ -76,7 +76,7 @@ class OpenTelemetryListener(MetricsListener):
         if self.is_muted or any(context.get_value(key) for key in SUPPRESS):
             return
         operation = event.operation
-        method = self._labels.method(operation)
+        method = method_of(operation)
         attributes: dict[str, Any] = {"url.full": operation.url, "http.request.method": method}
         target = urlsplit(operation.url)
         if target.hostname is not None:

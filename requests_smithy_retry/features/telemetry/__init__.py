@@ -120,7 +120,7 @@ MAX_VALUES = 100
 class Bounded:
     """Returns the first ``most`` distinct values as they are, and :data:`OTHER` for later ones."""
 
-    def __init__(self, most: int = MAX_VALUES) -> None:
+    def __init__(self, most: int) -> None:
         self._most = most
         self._seen: set[str] = set()
 
@@ -132,27 +132,8 @@ class Bounded:
         return value
 
 
-class Labels:
-    """The label values of one listener."""
-
-    def __init__(self, most: int = MAX_VALUES) -> None:
-        self._scopes = Bounded(most)
-        self._errors = Bounded(most)
-
-    def method(self, operation: ObservedOperation) -> str:
-        return operation.method if operation.method in KNOWN_METHODS else OTHER
-
-    def scope(self, operation: ObservedOperation) -> str:
-        return self._scopes(display_scope(operation.scope))
-
-    def common(self, operation: ObservedOperation) -> tuple[str, str]:
-        """The method and the scope, which all metrics have."""
-        return self.method(operation), self.scope(operation)
-
-    def outcome(self, event: AfterAttempt) -> str:
-        if event.status is None:
-            return self._errors(type(event.error).__name__)
-        return str(event.status) if 100 <= event.status <= 599 else OTHER
+def method_of(operation: ObservedOperation) -> str:
+    return operation.method if operation.method in KNOWN_METHODS else OTHER
 
 
 class QuotaLevels:
@@ -214,19 +195,28 @@ class MetricsListener(RetryListener):
     """
 
     def __init__(self, most: int) -> None:
-        self._labels = Labels(most)
+        self._scopes = Bounded(most)
+        self._errors = Bounded(most)
         self._levels = QuotaLevels(most)
 
     def add(self, metric: str, amount: float, operation: ObservedOperation, **own: str) -> None:
         """Count, or measure, for an operation; ``own`` are labels beside its method and its scope."""
-        self.add_for(self._labels.common(operation), metric, amount, **own)
+        self.add_for(self._common(operation), metric, amount, **own)
+
+    def _common(self, operation: ObservedOperation) -> tuple[str, str]:
+        """Return the method and the scope, which all metrics have."""
+        return method_of(operation), self._scopes(display_scope(operation.scope))
 
     @abstractmethod
     def add_for(self, common: tuple[str, str], metric: str, amount: float, **own: str) -> None:
         """Count, or measure, for a method and a scope."""
 
     def after_attempt(self, event: AfterAttempt, /) -> None:
-        outcome, common = self._labels.outcome(event), self._labels.common(event.operation)
+        if event.status is None:
+            outcome = self._errors(type(event.error).__name__)
+        else:
+            outcome = str(event.status) if 100 <= event.status <= 599 else OTHER
+        common = self._common(event.operation)
         self.add_for(common, "attempts", 1, outcome=outcome)
         self.add_for(common, "attempt.duration", event.duration, outcome=outcome)
         self._levels.observe(event.operation)

@@ -12,7 +12,7 @@ import requests
 
 from requests_smithy_retry import RetryAdapter, StandardRetryStrategy, TokenBucket
 from requests_smithy_retry.events import AfterAttempt, ObservedOperation
-from requests_smithy_retry.features.telemetry import Labels, QuotaLevels
+from requests_smithy_retry.features.telemetry import MetricsListener, QuotaLevels, method_of
 from tests.support import prepare
 
 
@@ -34,7 +34,7 @@ def test_known_methods_are_told_apart() -> None:
     known = ["CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE"]
     found, request = [], prepare()
     for request.method in [*known, "BREW", None]:
-        found.append(Labels().method(ObservedOperation(RetryAdapter(), request, None, "https://api.example.com:443")))
+        found.append(method_of(ObservedOperation(RetryAdapter(), request, None, "https://api.example.com:443")))
     assert [*known, "_OTHER", "_OTHER"] == found
 
 
@@ -48,7 +48,14 @@ def test_a_status_is_told_if_it_is_one(status: int, expected: str) -> None:
     event = AfterAttempt(
         ObservedOperation(RetryAdapter(), prepare(), None, "https://api.example.com:443"), 1, response, None, 0.5
     )
-    assert expected == Labels().outcome(event)
+    found = []
+
+    class Noting(MetricsListener):
+        def add_for(self, common: tuple[str, str], metric: str, amount: float, **own: str) -> None:
+            found.append((metric, own["outcome"]))
+
+    Noting(1).after_attempt(event)
+    assert [("attempts", expected), ("attempt.duration", expected)] == found
 
 
 def test_the_least_of_a_scope_is_shown() -> None:
