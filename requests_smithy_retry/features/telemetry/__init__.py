@@ -11,8 +11,9 @@ import sys
 import threading
 import weakref
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from importlib import import_module
+from operator import add
 from typing import Any
 
 from ...config.retry_config import RetryConfig
@@ -152,27 +153,23 @@ class QuotaLevels:
 
     def read(self) -> dict[str, float]:
         """Return the tokens by scope: the lowest of several strategies."""
-        levels: dict[str, float] = {}
-        for name, bucket in self._buckets():
-            if name in levels or len(levels) < self._most:
-                levels[name] = min(bucket.available, levels.get(name, bucket.available))
-        return levels
+        return self._by_scope(lambda bucket: bucket.available, min)
 
     def waiting(self) -> dict[str, int]:
         """Return the operations that wait, by scope: those of all strategies."""
-        levels: dict[str, int] = {}
-        for name, bucket in self._buckets():
-            count, others = getattr(bucket, "waiting", None), levels.get(name, 0)
-            if count is not None and (name in levels or len(levels) < self._most):
-                levels[name] = count + others
-        return levels
+        return self._by_scope(lambda bucket: getattr(bucket, "waiting", None), add)
 
-    def _buckets(self) -> Iterator[tuple[str, Any]]:
+    def _by_scope(self, level_of: Callable[[Any], Any], join: Callable[[Any, Any], Any]) -> dict[str, Any]:
+        """Return the levels of the first scopes, those of several strategies joined to one."""
+        levels: dict[str, Any] = {}
         # A list of references is made in one step: other threads may add strategies meanwhile.
         alive = [strategy for each in self._strategies.valuerefs() if (strategy := each()) is not None]
-        for strategy in alive:
-            for scope, bucket in getattr(strategy.snapshot(), "buckets", {}).items():
-                yield display_scope(scope or NO_SCOPE), bucket
+        buckets = [item for strategy in alive for item in getattr(strategy.snapshot(), "buckets", {}).items()]
+        for scope, bucket in buckets:
+            name, level = display_scope(scope or NO_SCOPE), level_of(bucket)
+            if level is not None and (name in levels or len(levels) < self._most):
+                levels[name] = join(levels[name], level) if name in levels else level
+        return levels
 
 
 METRICS: dict[str, tuple[str, ...]] = {
