@@ -82,7 +82,8 @@ class RateLimits(Announcements):
         if users is not None and call.options.pacing != "off":
             limits = users.found(user_of(call.request.headers), self.clock.now())
         if limits is not None:
-            passed = self._enter(call, limits)
+            passed = limits.try_enter(self.clock.now(), path_of(call.request)) if call.number == 0 else None
+            passed = passed or self._wait(call, limits)
         try:
             response = send(call)
         except BaseException:
@@ -91,11 +92,6 @@ class RateLimits(Announcements):
             raise
         self._hear(call, response, limits, passed)
         return response
-
-    def _enter(self, call: Call, limits: Limits) -> Pass:
-        """Count a request, once there is room for it."""
-        passed = limits.try_enter(self.clock.now(), path_of(call.request)) if call.number == 0 else None
-        return self._wait(call, limits) if passed is None else passed
 
     def _wait(self, call: Call, limits: Limits) -> Pass:
         """Wait for room, unless that would take too long, or a shorter wait that the server asked for is over.
@@ -147,7 +143,10 @@ class RateLimits(Announcements):
 
     def judged(self, call: Call, outcome: Outcome, verdict: Classification) -> None:
         """Note a refusal with a hint: the next one in a row, of another call, holds back everybody."""
-        if outcome.response is None or not self._may_name_a_wait(outcome.response):
+        if outcome.response is None:
+            return
+        names = names_in(outcome.response.headers)
+        if HINTS.isdisjoint(names) and self.hears.isdisjoint(names):
             return
         is_refused = verdict.is_throttling or outcome.status == UNAVAILABLE
         said = read_hint(outcome.response.headers, wall=outcome.wall)
@@ -162,10 +161,6 @@ class RateLimits(Announcements):
         if said is not None and is_refused:
             call.data[TRIES_SHORTER] = outcome.attempt == 1 and asked + ROUNDING < hints[-1].seconds
             limits.refused(who, asked, outcome.ended, outcome.status)
-
-    def _may_name_a_wait(self, response: Response) -> bool:
-        names = names_in(response.headers)
-        return not (HINTS.isdisjoint(names) and self.hears.isdisjoint(names))
 
     def users(self, call: Call) -> Users:
         """Return the users of the call's scope."""
