@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -40,26 +40,19 @@ MOST_USERS = 1024
 UNAVAILABLE, TOO_MANY_REQUESTS, FORBIDDEN = 503, 429, 403
 
 
-def heard_by(dialects: Iterable[RateLimitDialect]) -> frozenset[str]:
-    """Return the names of the fields by which a limit is announced."""
-    return frozenset((PAUSE, *(name for row in dialects for name in (row.remaining, *row.reset))))
-
-
-HEARD = heard_by(DIALECTS)
-
-
 class Announcements(Feature):
     """The seams for a refused request, which follows what the answer announces."""
 
     def __init__(self, config: RetryConfig, clock: Clock) -> None:
         self.clock = clock
         self.dialects: tuple[RateLimitDialect, ...] = DIALECTS
-        self.hears: frozenset[str] = HEARD
         if not isinstance(config.pacing, str):
             own: Any = config.pacing
             theirs = {row.remaining for row in own}
             self.dialects = (*own, *(row for row in DIALECTS if row.remaining not in theirs))
-            self.hears = heard_by(self.dialects)
+        names = (name for row in self.dialects for name in (row.remaining, *row.reset))
+        self.headers: frozenset[str] = frozenset((PAUSE, *names))
+        """Those by which a limit is announced."""
 
     def classifiers(self, config: RetryConfig) -> tuple[RetryClassifier, ...]:
         """Return the classifier of a 403 that announces a limit of which nothing is left."""
@@ -130,7 +123,7 @@ class RateLimits(Announcements):
     def _hear(self, call: Call, response: Response, limits: Limits | None, passed: Pass | None) -> None:
         """Read what a response announces."""
         told: Collection[Announced] = ()
-        if not self.hears.isdisjoint(names_in(response.headers)):
+        if not self.headers.isdisjoint(names_in(response.headers)):
             told = announced_in(response.headers, wall=self.clock.wall(), dialects=self.dialects)
             pause = pause_in(response.headers)
             if 0 < pause <= call.policy.config.max_retry_after:  # a longer one is not made
@@ -146,7 +139,7 @@ class RateLimits(Announcements):
         if outcome.response is None:
             return
         names = names_in(outcome.response.headers)
-        if HINTS.isdisjoint(names) and self.hears.isdisjoint(names):
+        if HINTS.isdisjoint(names) and self.headers.isdisjoint(names):
             return
         is_refused = verdict.is_throttling or outcome.status == UNAVAILABLE
         said = read_hint(outcome.response.headers, wall=outcome.wall)
