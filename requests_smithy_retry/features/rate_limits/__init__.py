@@ -13,11 +13,10 @@ from ...clock import Clock
 from ...core.backoff import Jitter
 from ...core.port import Feature
 from ...core.server_hints import AMZ_HEADER, HINTS, Hint, names_in, read_hint
-from ...errors import RetryError, StopReason, seconds_text
 from ...observing.log import log_gate
 from ...urls import user_of
 from .announced import DIALECTS, PAUSE, Announced, RateLimitDialect, announced_in, limit_hint, pause_in
-from .limits import LAG, ROUNDING, SPREAD, Caller, Limits, Pass, Shut, Turn, spread
+from .limits import LAG, ROUNDING, SPREAD, Caller, Limits, Pass, Turn, spread
 
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response
@@ -99,9 +98,7 @@ class RateLimits(Announcements):
             call.clock.check(seconds, WHAT)  # also instead of a wait that another bound forbids
         call.clock.begin(WHAT)
         latest = call.clock.now() + most_wait(call) - waited
-        passed: Pass | Shut = call.clock.wait_in(Turn(limits, max(0.0, longest - waited), ends, latest), WHAT)
-        if isinstance(passed, Shut):
-            raise shut(passed)
+        passed: Pass = call.clock.wait_in(Turn(limits, max(0.0, longest - waited), ends, latest), WHAT)
         log_gate(call.request, passed.waited, passed.source)
         later = self._later(call, limits, waited, passed, ends)
         if later > 0:
@@ -194,12 +191,6 @@ def most_wait(call: Call) -> float:
     """Return the seconds of ``max_wait``."""
     most = call.config.max_wait if call.options.max_wait is None else call.options.max_wait
     return inf if most is None else most
-
-
-def shut(found: Shut) -> RetryError:
-    """Return the error of a call whose limit is known to open too late."""
-    why = f"the rate limit ({found.source}) opens in {seconds_text(found.seconds)}, which is too late for this call"
-    return RetryError(why, stop_reason=StopReason.RATE_LIMITED, unmade=Hint(found.seconds, found.source))
 
 
 def path_of(request: PreparedRequest) -> str:

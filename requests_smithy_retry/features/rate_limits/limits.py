@@ -12,10 +12,11 @@ from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass
 from math import inf
-from typing import NamedTuple
 
 from ...clock import Wait
 from ...core.backoff import random_part
+from ...core.server_hints import Hint
+from ...errors import RetryError, StopReason, seconds_text
 from ...forksafe import renew_lock_after_fork
 from .announced import PAUSE, Announced
 
@@ -232,13 +233,6 @@ class Caller:
     __slots__ = ("__weakref__",)
 
 
-class Shut(NamedTuple):
-    """The limit is known to open too late for a call: after these seconds, by this header."""
-
-    seconds: float
-    source: str
-
-
 class Turn:
     """One request's place in the queue for its limits.
 
@@ -257,16 +251,19 @@ class Turn:
         self._until = inf
         self._source = ""
 
-    def look(self, now: float) -> Wait | Pass | Shut:
-        """Join the queue at the first look; then look for room."""
+    def look(self, now: float) -> Wait | Pass:
+        """Join the queue at the first look; then look for room.
+
+        :raises RetryError: if the limit is known to open too late for the call.
+        """
         limits = self._limits
         if self._began is None:
             self._began, self._until = now, now + self._longest
             limits.queue.append(self)
         is_first, (opens, cause) = limits.queue[0] is self, limits.opens(now)
         if opens > now and opens >= self._ends:
-            self.leave(now)
-            return Shut(opens - now, cause)
+            why = f"the rate limit ({cause}) opens in {seconds_text(opens - now)}, which is too late for this call"
+            raise RetryError(why, stop_reason=StopReason.RATE_LIMITED, unmade=Hint(opens - now, cause))
         until, goes = min(self._until, self._ends), limits.goes(opens, now)
         goes = goes if goes < self._latest else opens
         if now >= until or opens >= self._until or (is_first and goes <= now):

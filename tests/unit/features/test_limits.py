@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from requests_smithy_retry.clock import Wait
+from requests_smithy_retry.errors import RetryError
 from requests_smithy_retry.features import rate_limits
 from requests_smithy_retry.features.rate_limits import Users
 from requests_smithy_retry.features.rate_limits.announced import Announced
@@ -158,25 +159,34 @@ def test_what_this_process_has_sent_is_not_what_others_have_had(is_first):
     assert 1 == opens(limits, 1, (0.5,) * 30)
 
 
-HELD: list[tuple[int, float, float, float | None]] = [
-    *((0, longest, inf, 7) for longest in (inf, 7.1)),
-    *((0, longest, inf, None) for longest in (7, 5, 0)),
-    *((0, inf, until, None) for until in (7, -1)),
-    (1, inf, inf, 8),
-    (1, 7.5, inf, 7.5),
-    (1, 5, inf, None),
+HELD: list[tuple[int, float, float | None]] = [
+    *((0, longest, 7) for longest in (inf, 7.1)),
+    *((0, longest, None) for longest in (7, 5, 0)),
+    (1, inf, 8),
+    (1, 7.5, 7.5),
+    (1, 5, None),
 ]
-"""How many are in front, the longest wait and its last moment, and when it looks again; None: it goes at once."""
+"""How many are in front, the longest wait, and when it looks again; None: it goes at once."""
 
 
-@pytest.mark.parametrize(("others", "longest", "until", "expected"), HELD)
-def test_a_wait_that_would_be_too_long_is_not_begun(others, longest, until, expected):
+@pytest.mark.parametrize(("others", "longest", "expected"), HELD)
+def test_a_wait_that_would_be_too_long_is_not_begun(others, longest, expected):
     """It goes at once, for the server's own answer, and so does who stands behind somebody."""
     limits = limits_after(Told(None, 0, 0, 7))
     for _ in range(others):
         enter(limits, 0)
-    seen = enter(limits, 0, longest, until)
+    seen = enter(limits, 0, longest)
     assert expected == (seen.until if isinstance(seen, Wait) else None)
+
+
+@pytest.mark.parametrize("until", [7, -1])
+def test_a_limit_that_opens_too_late_ends_the_call(until):
+    """The error has the header and the seconds."""
+    limits = limits_after(Told(None, 0, 0, 7))
+    with pytest.raises(RetryError, match=r"opens in 7 s, which is too late for this call") as caught:
+        enter(limits, 0, until=until)
+    assert caught.value.unmade is not None
+    assert 7 == caught.value.unmade.seconds
 
 
 def test_who_waited_says_how_long_and_for_what():
