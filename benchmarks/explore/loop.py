@@ -575,8 +575,8 @@ class World:
         for limits in () if users is None else users.known.values():
             if limits.queue:
                 self.report("left: somebody waits for a rate limit")
-            if limits._under_way and not any(call.op.interrupt or call.was_cancelled for call in self.calls):
-                self.report(f"left: {len(limits._under_way)} requests are under way")
+            if limits._in_flight and not any(call.op.interrupt or call.was_cancelled for call in self.calls):
+                self.report(f"left: {len(limits._in_flight)} requests are under way")
 
     def _examine_bucket(self, bucket: TokenBucket) -> None:
         """The bucket lacks the price of the retries, and has what successes gave back."""

@@ -21,7 +21,7 @@ from requests_smithy_retry.core.waiting import CallClock
 from requests_smithy_retry.features.addresses.memory import LONGEST_PERIOD, AddressMemory
 from requests_smithy_retry.features.addresses.resolving import Late, Lookups, Question, Stuck
 from requests_smithy_retry.features.rate_limits.announced import DIALECTS, announced_in
-from requests_smithy_retry.features.rate_limits.limits import Limits, Turn
+from requests_smithy_retry.features.rate_limits.limits import Limits, PlaceAtLimits
 from requests_smithy_retry.smithy.buckets import TokenBucket
 from requests_smithy_retry.smithy.rate_limiter import ClientRateLimiter
 
@@ -289,7 +289,7 @@ class Announced(Program):
         self.hear()
 
     def send(self) -> None:
-        passed = wait_in(Turn(self.limits, 10.0), SYSTEM_CLOCK)
+        passed = wait_in(PlaceAtLimits(self.limits, 10.0), SYSTEM_CLOCK)
         self.waited.append(passed.waited)
         self.limits.answered(passed, (), 200, tasks.now)
 
@@ -304,7 +304,7 @@ class Announced(Program):
         if max(self.waited, default=0.0) > 5.0 and not self.has_leapt:
             self.wrong.append(f"waited {self.waited} s for a limit that was used up for 2 s")
         if not self.was_interrupted:
-            self.expect(expected=0, actual=len(limits._under_way), what="under way")
+            self.expect(expected=0, actual=len(limits._in_flight), what="under way")
 
 
 class Table(Program):

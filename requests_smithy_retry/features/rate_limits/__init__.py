@@ -16,7 +16,7 @@ from ...core.server_hints import AMZ_HEADER, HINTS, Hint, names_in, read_hint
 from ...observing.log import log_gate
 from ...urls import user_of
 from .announced import DIALECTS, PAUSE, Announced, RateLimitDialect, announced_in, limit_hint, pause_in
-from .limits import LAG, ROUNDING, SPREAD, Caller, Limits, Pass, Turn, spread
+from .limits import LAG, ROUNDING, SPREAD, Caller, InFlight, Limits, PlaceAtLimits, spread
 
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response
@@ -70,22 +70,22 @@ class RateLimits(Announcements):
     def around(self, send: Send, call: Call) -> Response:
         """Wait for the limits of the call's user, count the request, and read what its answer announces."""
         users: Users | None = call.scope.parts.get(NAME)
-        limits = passed = None
+        limits = in_flight = None
         if users is not None and call.options.pacing != "off":
             limits = users.found(user_of(call.request.headers), self.clock.now())
         if limits is not None:
-            passed = limits.try_enter(self.clock.now(), path_of(call.request)) if call.number == 0 else None
-            passed = passed or self._wait(call, limits)
+            in_flight = limits.try_enter(self.clock.now(), path_of(call.request)) if call.number == 0 else None
+            in_flight = in_flight or self._wait(call, limits)
         try:
             response = send(call)
         except BaseException:
             if limits is not None:
-                limits.answered(passed, (), 0, self.clock.now())
+                limits.answered(in_flight, (), 0, self.clock.now())
             raise
-        self._hear(call, response, limits, passed)
+        self._hear(call, response, limits, in_flight)
         return response
 
-    def _wait(self, call: Call, limits: Limits) -> Pass:
+    def _wait(self, call: Call, limits: Limits) -> InFlight:
         """Wait for room, unless that would take too long, or a shorter wait that the server asked for is over.
 
         :raises RetryError: if the limit is known to open after the deadline or the end of patience.
@@ -98,26 +98,26 @@ class RateLimits(Announcements):
             call.clock.check(seconds, WHAT)  # also instead of a wait that another bound forbids
         call.clock.begin(WHAT)
         latest = call.clock.now() + most_wait(call) - waited
-        passed: Pass = call.clock.wait_in(Turn(limits, max(0.0, longest - waited), ends, latest), WHAT)
-        log_gate(call.request, passed.waited, passed.source)
-        later = self._later(call, limits, waited, passed, ends)
+        in_flight: InFlight = call.clock.wait_in(PlaceAtLimits(limits, max(0.0, longest - waited), ends, latest), WHAT)
+        log_gate(call.request, in_flight.waited, in_flight.source)
+        later = self._later(call, limits, waited, in_flight, ends)
         if later > 0:
             call.clock.sleep(later)
         call.before = call.before._replace(
-            delay=call.before.delay + max(0.0, later), gate_wait=passed.waited, gate_source=passed.source
+            delay=call.before.delay + max(0.0, later), gate_wait=in_flight.waited, gate_source=in_flight.source
         )
-        return passed
+        return in_flight
 
-    def _later(self, call: Call, limits: Limits, waited: float, passed: Pass, ends: float) -> float:
+    def _later(self, call: Call, limits: Limits, waited: float, in_flight: InFlight, ends: float) -> float:
         """Return the seconds that a call waits longer than it was asked to, within all bounds."""
         asked = call.data.pop(ASKED, inf)
-        if not limits.spreads or passed.waited > LAG or waited < asked:
+        if not limits.spreads or in_flight.waited > LAG or waited < asked:
             return 0.0
         most = call.policy.config.max_retry_after
-        rooms = most - waited, (ends - passed.sent) * SPREAD, most_wait(call) - waited
+        rooms = most - waited, (ends - in_flight.sent) * SPREAD, most_wait(call) - waited
         return min(spread(waited, is_alone=len(limits.asked) == 1), *rooms)
 
-    def _hear(self, call: Call, response: Response, limits: Limits | None, passed: Pass | None) -> None:
+    def _hear(self, call: Call, response: Response, limits: Limits | None, in_flight: InFlight | None) -> None:
         """Read what a response announces."""
         told: Collection[Announced] = ()
         if not self.headers.isdisjoint(names_in(response.headers)):
@@ -129,7 +129,7 @@ class RateLimits(Announcements):
             users, user = self.users(call), user_of(call.request.headers)
             limits = users.made(user) if told else users.known.get(user)
         if limits is not None:
-            limits.answered(passed, told, response.status_code, self.clock.now(), path_of(call.sent))
+            limits.answered(in_flight, told, response.status_code, self.clock.now(), path_of(call.sent))
 
     def judged(self, call: Call, outcome: Outcome, verdict: Classification) -> None:
         """Note a refusal with a hint: the next one in a row, of another call, holds back everybody."""

@@ -44,60 +44,65 @@ class Window:
     """One window of an announced limit, by one answer or by all."""
 
     source: str  # the header behind it
-    size: float | None  # the requests of a whole window; None: it is not known
-    counts: bool  # it counts requests; if not, it matters only whether something is left
-    left: float
-    heard: float  # when so much was left: a request that is sent later finds less, or another window
-    asked: float  # when the latest request was sent that was answered
-    lasts: float  # it does not end before this moment, however its reset was rounded
-    ends: float  # when all of it is there again: the earliest moment that was told
-    base: float = 0.0  # what was left before the first answer of it
-    own: int = 0  # the requests that this process has sent since then
+    limit: float | None  # the requests of a whole window; None: it is not known
+    counts_requests: bool  # if not, it matters only whether something is left
+    remaining: float
+    told_at: float  # when so much was left: a request that is sent later finds less, or another window
+    sent_at: float  # when the latest request was sent that was answered
+    lasts_until: float  # it does not end before, however its reset was rounded
+    resets_at: float  # when all of it is there again: the earliest moment that was told
+    first_remaining: float = 0.0  # what was left before the first answer of it
+    own_requests: int = 0  # those that this process has sent since then
     was_shared: bool = False  # others have used the window before as well
 
     @property
     def is_shared(self) -> bool:
         """True if others use it as well: they have had an eighth of it."""
-        return self.base - self.left - self.own > self.base / AT_ONCE
+        return self.first_remaining - self.remaining - self.own_requests > self.first_remaining / AT_ONCE
 
-    def then(self, told: Window) -> Window | None:
+    def then(self, answer: Window) -> Window | None:
         """Return what is known after another answer; None: that is about another limit, so there are several."""
-        is_over, is_risen = told.heard >= self.ends, told.left > self.left and told.asked > self.heard
-        if not is_over and self._contradicts(told, is_new=is_risen):
+        is_over = answer.told_at >= self.resets_at
+        is_risen = answer.remaining > self.remaining and answer.sent_at > self.told_at
+        if not is_over and self._contradicts(answer, is_new=is_risen):
             return None
-        if is_risen or (is_over and told.asked >= self.ends):
-            told.was_shared = self.is_shared
-            return told
+        if is_risen or (is_over and answer.sent_at >= self.resets_at):
+            answer.was_shared = self.is_shared
+            return answer
         if not is_over:  # else it is about the time before
-            self.left, self.heard = min((self.left, self.heard), (told.left, told.heard))
-            self.asked, self.lasts = max(self.asked, told.asked), max(self.lasts, told.lasts)
-            self.ends, self.own = min(self.ends, told.ends), self.own + (told.asked == -inf)
+            self.remaining, self.told_at = min((self.remaining, self.told_at), (answer.remaining, answer.told_at))
+            self.sent_at = max(self.sent_at, answer.sent_at)
+            self.lasts_until = max(self.lasts_until, answer.lasts_until)
+            self.resets_at = min(self.resets_at, answer.resets_at)
+            self.own_requests += answer.sent_at == -inf
         return self
 
-    def _contradicts(self, told: Window, *, is_new: bool) -> bool:
+    def _contradicts(self, answer: Window, *, is_new: bool) -> bool:
         """Return True for another size or end, and for a new window before this one can be over."""
-        is_early = (told.heard if is_new else told.ends + ROUNDING) < self.lasts
-        is_late = told.lasts > self.ends + ROUNDING and not is_new
-        return is_early or is_late or (told.size != self.size and None not in (told.size, self.size))
+        is_early = (answer.told_at if is_new else answer.resets_at + ROUNDING) < self.lasts_until
+        is_late = answer.lasts_until > self.resets_at + ROUNDING and not is_new
+        return is_early or is_late or (answer.limit != self.limit and None not in (answer.limit, self.limit))
 
-    def opens(self, now: float, under_way: Collection[float]) -> float:
+    def opens(self, now: float, in_flight: Collection[float]) -> float:
         """Return when another request may be sent: now, or the moment until which none may without another answer.
 
-        :param under_way: when the requests were sent that have no answer yet.
+        :param in_flight: when the requests were sent that have no answer yet.
         """
-        if now < self.ends:
-            most = max(self.left // AT_ONCE, min(self.left, 1)) if self.was_shared or self.is_shared else self.left
-            uncounted = sum(sent > self.asked - LAG for sent in under_way)
-            return now if most - uncounted * self.counts >= 1 else self.ends
-        # The size of a new window is known with its first answer: if some were held back, one goes ahead.
-        ahead = [sent for sent in under_way if sent >= self.ends]
-        if not ahead or self.left - (len(under_way) - len(ahead)) * self.counts >= 1:
+        if now < self.resets_at:
+            most = self.remaining
+            if self.was_shared or self.is_shared:
+                most = max(self.remaining // AT_ONCE, min(self.remaining, 1))
+            uncounted = sum(sent > self.sent_at - LAG for sent in in_flight)
+            return now if most - uncounted * self.counts_requests >= 1 else self.resets_at
+        # The limit of a new window is known with its first answer: if some were held back, one goes ahead.
+        ahead = [sent for sent in in_flight if sent >= self.resets_at]
+        if not ahead or self.remaining - (len(in_flight) - len(ahead)) * self.counts_requests >= 1:
             return now
         answered = min(ahead) + LAG
-        return answered if now < answered else now + LAG * (len(ahead) >= (self.size or inf))
+        return answered if now < answered else now + LAG * (len(ahead) >= (self.limit or inf))
 
 
-class Pass:
+class InFlight:
     """One request under way: it counts until it is answered, or collected."""
 
     def __init__(self, sent: float, waited: float, source: str) -> None:
@@ -129,20 +134,20 @@ class Limits:
     def renew_lock(self) -> None:
         """Replace the lock after a fork: the waiting threads do not exist in the child."""
         self.lock: threading.Lock = threading.Lock()
-        self.queue: deque[Turn] = deque()
-        # No WeakSet: one that another thread's pass leaves must not be iterated. The callback runs no bytecode.
-        self._under_way: dict[weakref.ref[Pass], None] = {}
+        self.queue: deque[PlaceAtLimits] = deque()
+        # No WeakSet: one that another thread's request leaves must not be iterated. The callback runs no bytecode.
+        self._in_flight: dict[weakref.ref[InFlight], None] = {}
         self.asked: weakref.WeakSet[Caller] = weakref.WeakSet()
         """Calls that a server asked to wait."""
 
     @property
     def is_spare(self) -> bool:
         """True if no request waits or is under way."""
-        return not self.queue and not self._under_way
+        return not self.queue and not self._in_flight
 
     def opens(self, now: float) -> tuple[float, str]:
         """Return when another request may be sent, and the header that says so. Called with the lock."""
-        sent = [passed.sent for each in list(self._under_way) if (passed := each()) is not None]
+        sent = [one.sent for each in list(self._in_flight) if (one := each()) is not None]
         moments = [(window.opens(now, sent), window.source) for window in self._windows.values()]
         return max([*moments, (self._closed_until, self._closed_by), (self._paused_until, PAUSE)])
 
@@ -151,45 +156,43 @@ class Limits:
         with self.lock:
             return max(0.0, self.opens(now)[0] - now)
 
-    def goes(self, opens: float, now: float) -> float:
-        """Return when the next one goes that may go from a moment on: later by a time of this process, the same for
-        all.
-
-        Called with the lock held. A wait of :data:`LAG` is for an answer of our own.
+    def goes_at(self, opens: float, now: float) -> float:
+        """Return when the next request goes if the limit opens at a moment: with spread a little later, the same for
+        all of this process. Called with the lock.
         """
-        if self.spreads and opens - now > LAG and opens != self._opening:
+        if self.spreads and opens - now > LAG and opens != self._opening:  # else it waits for an answer of our own
             is_alone = len(self.queue) == 1
             self._opening, self._goes = opens, opens + spread(opens - now, is_alone=is_alone)
         return self._goes if self._opening <= max(opens, now) < self._goes else opens
 
-    def try_enter(self, now: float, path: str = "") -> Pass | None:
+    def try_enter(self, now: float, path: str = "") -> InFlight | None:
         """Count a request that is sent now, if none waits and there is room; None: it has to take its turn.
 
         A limit that only one path announced may be its own, so another path's request does not wait for it.
         """
         with self.lock:
-            is_open = not self.queue and self.goes(self.opens(now)[0], now) <= now
+            is_open = not self.queue and self.goes_at(self.opens(now)[0], now) <= now
             is_free = len(self._paths) == 1 and path not in self._paths and now >= self._paused_until
-            return self.let_in(Pass(now, 0.0, "")) if is_open or is_free else None
+            return self.let_in(InFlight(now, 0.0, "")) if is_open or is_free else None
 
-    def let_in(self, passed: Pass) -> Pass:
+    def let_in(self, in_flight: InFlight) -> InFlight:
         """Count a request that is sent now. Called with the lock."""
-        self._under_way[weakref.ref(passed, self._under_way.pop)] = None
+        self._in_flight[weakref.ref(in_flight, self._in_flight.pop)] = None
         for window in self._windows.values():
-            window.own += 1
-        return passed
+            window.own_requests += 1
+        return in_flight
 
     def answered(
-        self, passed: Pass | None, told: Collection[Announced], status: int, now: float, path: str = ""
+        self, in_flight: InFlight | None, told: Collection[Announced], status: int, now: float, path: str = ""
     ) -> None:
-        """Record the end of a request: its pass, if it has one; what its answer announced; its status, or 0."""
+        """Record the end of a request: it, if it was counted; what its answer announced; its status, or 0."""
         with self.lock:
-            if passed is not None:
-                self._under_way.pop(weakref.ref(passed), None)
+            if in_flight is not None:
+                self._in_flight.pop(weakref.ref(in_flight), None)
             if path and (told or status in REFUSALS) and len(self._paths) < 2:
                 self._paths.add(path)
             if not self._has_several:
-                self._take_in(told, now, -inf if passed is None else passed.sent, is_refused=status in REFUSALS)
+                self._take_in(told, now, -inf if in_flight is None else in_flight.sent, is_refused=status in REFUSALS)
             if 0 < status < 500 and status not in REFUSALS:
                 self._refused, self._closed_until = None, -inf
                 self._opening = self._goes = -inf
@@ -197,15 +200,25 @@ class Limits:
 
     def _take_in(self, limits: Collection[Announced], now: float, sent: float, *, is_refused: bool) -> None:
         told: dict[str, Window] = {}
-        for left, reset, size, source, name, counts in limits:
-            if left is not None and reset is not None and size != 0:  # a limit of 0 is none
+        for remaining, reset, limit, source, name, counts_requests in limits:
+            if remaining is not None and reset is not None and limit != 0:  # a limit of 0 is none
                 # If all of it is there again now, and yet this was refused, the reset was rounded down.
-                wait = reset or ROUNDING * (is_refused and left < 1)
-                moments = now, sent, sent + wait - 2 * ROUNDING, now + wait
-                heard = Window(source, size, counts, left, *moments, left + 1, len(self._under_way) + 1)
-                window = self._windows.get(name, heard).then(heard)
+                wait = reset or ROUNDING * (is_refused and remaining < 1)
+                new = Window(
+                    source,
+                    limit,
+                    counts_requests,
+                    remaining,
+                    told_at=now,
+                    sent_at=sent,
+                    lasts_until=sent + wait - 2 * ROUNDING,
+                    resets_at=now + wait,
+                    first_remaining=remaining + 1,
+                    own_requests=len(self._in_flight) + 1,
+                )
+                window = self._windows.get(name, new).then(new)
                 self._has_several |= window is None
-                told[name] = window or heard
+                told[name] = window or new
         self._has_several |= bool(told and self._windows) and self._windows.keys().isdisjoint(told)
         self._windows = {} if self._has_several else told or self._windows
 
@@ -222,7 +235,7 @@ class Limits:
             self._paused_until = max(self._paused_until, until)
 
     def wake(self) -> None:
-        """Wake the first in the queue. Called with the lock held."""
+        """Wake the first in the queue. Called with the lock."""
         if self.queue:
             self.queue[0].changed.notify()
 
@@ -233,7 +246,7 @@ class Caller:
     __slots__ = ("__weakref__",)
 
 
-class Turn:
+class PlaceAtLimits:
     """One request's place in the queue for its limits.
 
     :param longest: the most seconds that it waits. If it would have to wait longer, it goes at once.
@@ -251,7 +264,7 @@ class Turn:
         self._until = inf
         self._source = ""
 
-    def look(self, now: float) -> Wait | Pass:
+    def look(self, now: float) -> Wait | InFlight:
         """Join the queue at the first look; then look for room.
 
         :raises RetryError: if the limit is known to open too late for the call.
@@ -264,11 +277,11 @@ class Turn:
         if opens > now and opens >= self._ends:
             why = f"the rate limit ({cause}) opens in {seconds_text(opens - now)}, which is too late for this call"
             raise RetryError(why, stop_reason=StopReason.RATE_LIMITED, unmade=Hint(opens - now, cause))
-        until, goes = min(self._until, self._ends), limits.goes(opens, now)
+        until, goes = min(self._until, self._ends), limits.goes_at(opens, now)
         goes = goes if goes < self._latest else opens
         if now >= until or opens >= self._until or (is_first and goes <= now):
             self.leave(now)
-            return limits.let_in(Pass(now, now - self._began, self._source))
+            return limits.let_in(InFlight(now, now - self._began, self._source))
         if opens > now or not self._source:
             self._source = cause
         # All but the first are woken by the one in front. Their own time is for a clock that wakes none.

@@ -16,7 +16,7 @@ from requests_smithy_retry.errors import RetryError
 from requests_smithy_retry.features import rate_limits
 from requests_smithy_retry.features.rate_limits import Users
 from requests_smithy_retry.features.rate_limits.announced import Announced
-from requests_smithy_retry.features.rate_limits.limits import Limits, Pass, Turn
+from requests_smithy_retry.features.rate_limits.limits import InFlight, Limits, PlaceAtLimits
 from requests_smithy_retry.urls import KEYS, user_of
 from tests.support import let_go
 
@@ -47,14 +47,14 @@ def limits_after(*answers: Told) -> Limits:
     """Limits that have heard these answers."""
     limits = Limits()
     for told in answers:
-        passed = None if told.sent is None else Pass(told.sent, 0.0, "")
+        passed = None if told.sent is None else InFlight(told.sent, 0.0, "")
         limits.answered(passed, [told.announced], told.status, told.heard)
     return limits
 
 
 def opens(limits: Limits, at: float, under_way: tuple[float, ...] = ()) -> float:
     """Return the moment at which another request may be sent, while those are under way that were sent then."""
-    passes = [limits.let_in(Pass(sent, 0.0, "")) for sent in under_way]
+    passes = [limits.let_in(InFlight(sent, 0.0, "")) for sent in under_way]
     assert len(under_way) == len(passes)
     return max(at, limits.opens(at)[0])
 
@@ -141,10 +141,10 @@ def test_of_the_limits_of_one_answer_the_latest_counts():
     assert 9 == opens(limits, 0)
 
 
-def enter(limits: Limits, now: float, longest: float = inf, until: float = inf) -> Pass | Wait:
+def enter(limits: Limits, now: float, longest: float = inf, until: float = inf) -> InFlight | Wait:
     """The first look of a request."""
     with limits.lock:
-        return Turn(limits, longest, until).look(now)
+        return PlaceAtLimits(limits, longest, until).look(now)
 
 
 @pytest.mark.parametrize("is_first", [False, True])
@@ -192,25 +192,25 @@ def test_a_limit_that_opens_too_late_ends_the_call(until):
 def test_who_waited_says_how_long_and_for_what():
     """It names the header behind the limit, or that of those in front; the second goes as the first does, or next."""
     limits = limits_after(Told(None, 0, 0, 7))
-    first, second = Turn(limits, inf), Turn(limits, 20)
+    first, second = PlaceAtLimits(limits, inf), PlaceAtLimits(limits, 20)
     with limits.lock:
         assert [Wait(7), Wait(8, 7), Wait(10, 9)] == [first.look(0), second.look(0), second.look(9)]
         passes = first.look(7), second.look(20)
-    said = [(one.sent, one.waited, one.source) for one in passes if isinstance(one, Pass)]
+    said = [(one.sent, one.waited, one.source) for one in passes if isinstance(one, InFlight)]
     assert [(7, 7, "x-ratelimit-reset"), (20, 20, "x-ratelimit-reset")] == said
 
 
 def test_one_that_is_interrupted_makes_room():
     """It leaves the line, before it looked as well, and the next one has its turn."""
     limits = limits_after(Told(None, 0, 0, 7))
-    first, second = Turn(limits, inf), Turn(limits, inf)
+    first, second = PlaceAtLimits(limits, inf), PlaceAtLimits(limits, inf)
     with limits.lock:
         first.look(0)
         second.look(0)
         for _ in range(2):
             first.leave(0)
         assert Wait(7) == second.look(0)
-        for turn in (Turn(limits, inf), second):
+        for turn in (PlaceAtLimits(limits, inf), second):
             turn.leave(0)
     assert limits.is_spare
 
