@@ -158,14 +158,6 @@ class TokenBucket(FreshCopies):
         """Return a place to wait in."""
         return PlaceAtBucket(self, amount, deadline)
 
-    def may_come(self, amount: float, deadline: float | None) -> bool:
-        """Return True unless :meth:`acquire` would refuse at once. For a bucket that waits."""
-        now = self.clock.now()
-        with self._lock:
-            self._refill(now)
-            seconds = self._seconds_until(sum(each.amount for each in self._places) + amount, now)
-            return amount <= self.capacity and not _is_too_late(now, seconds, deadline)
-
     def _seconds_until(self, amount: float, now: float) -> float:
         """Return the seconds until a bucket that waits has an amount, if it could hold it; 0: it has."""
         missing = amount - self._available
@@ -250,8 +242,6 @@ class PricedQuota(Quota):
         until = None if bounds.deadline is None else bounds.deadline - failure.delay
         before, why = None, ""
         if isinstance(bucket, TokenBucket) and bucket.on_empty == "wait":
-            if not bucket.may_come(price, until):
-                return self._refused(price)
             before = bucket.available
             place = bucket.place(price, until)
             is_taken = failed.wait_in(place, "the retry budget")
