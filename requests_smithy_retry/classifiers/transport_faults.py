@@ -21,15 +21,6 @@ from .actions import NO_ACTION, ErrorKind, RetryAction, RetryReason
 from .outcome import Outcome
 from .protocol import RetryClassifierPriority
 
-REQUEST_FAULTS = (
-    rex.InvalidURL,
-    rex.MissingSchema,
-    rex.InvalidSchema,
-    rex.InvalidProxyURL,
-    rex.InvalidHeader,
-    ValueError,
-)
-
 CERTIFICATE_FAULTS = (ssl.SSLCertVerificationError, CertificateError)
 """The far end is not who it should be. urllib3 has its own class for a host name that does not match."""
 
@@ -117,7 +108,7 @@ def is_request_fault(error: BaseException) -> bool:
         return True
     if isinstance(error, TLS) or (isinstance(error, PROXY) and any(isinstance(cause, TLS) for cause in causes(error))):
         return not _is_passing_tls(error)
-    if isinstance(error, REQUEST_FAULTS):
+    if isinstance(error, ValueError):  # as all of requests are that blame a URL or a header
         return not isinstance(error, TRANSIENT)
     # A missing CA bundle or client certificate is a bare OSError.
     return type(error) is OSError
