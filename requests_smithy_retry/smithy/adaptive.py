@@ -7,14 +7,13 @@ from typing import Any
 
 from ..checks import is_finite
 from ..classifiers.actions import ErrorKind, NoActionIndicated, RetryReason
-from ..classifiers.fold import Classification, reason_wanted
-from ..classifiers.outcome import Outcome
+from ..classifiers.fold import reason_wanted
 from ..core.attempt import AttemptFailed
 from ..core.scope import Scope
 from ..core.strategy import RetryToken, StandardRetryStrategy, StandardRetryToken, StrategySnapshot
 from ..errors import RetryConfigError, RetryError, StopReason, seconds_text
 from ..urls import display_scope
-from .rate_limiter import DEFAULT_SETTINGS, ClientRateLimiter, PermitWait, RateLimiterSettings, TooLate
+from .rate_limiter import DEFAULT_SETTINGS, ClientRateLimiter, PermitWait, RateLimiterSettings
 
 NAME = "limiter"
 
@@ -73,18 +72,26 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
         wait = self.limiter_of(scope).try_acquire()
         if wait is None:
             return None
-        at = self.clock.now() + wait.seconds
-        too_late = TooLate.of(waited + wait.seconds, self.max_permit_wait, at, deadline)
-        if too_late is None:
+        if self.max_permit_wait is not None and waited + wait.seconds > self.max_permit_wait:
+            why = f"max_permit_wait is {self.max_permit_wait:g} s"
+        elif deadline is not None and self.clock.now() + wait.seconds >= deadline:
+            why = "that is past the deadline"
+        else:
             return wait
         if own is not None:
             own.give_back()
-        raise RetryError(_why(wait.seconds, too_late.bound, scope.name), stop_reason=StopReason.RATE_LIMITED)
+        whose = "" if scope.name is None else f" for {display_scope(scope.name)}"
+        when = f"the next one comes in {seconds_text(wait.seconds)}, {why}"
+        late = f"the client's rate limiter has no send permit{whose}: {when}"
+        raise RetryError(late, stop_reason=StopReason.RATE_LIMITED)
 
     def indicated(self, failed: AttemptFailed, scope: Scope) -> RetryReason:
         """Ask the classifiers, and tell the limiter their verdict."""
         verdict = failed.judged(self.policy)
-        record(self.limiter_of(scope), failed.outcome, verdict)
+        # A success that was only looked at is recorded elsewhere.
+        if not (failed.outcome.is_success and isinstance(verdict.action, NoActionIndicated)):
+            wanted = reason_wanted(verdict.votes)  # also if the request may not be sent again
+            self.limiter_of(scope).record_response(wanted is not None and wanted.kind is ErrorKind.THROTTLING)
         return super().indicated(failed, scope)
 
     def note_success(self, scope: Scope) -> None:
@@ -96,22 +103,3 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
         found = {name: scope.parts[NAME] for name, scope in self.scopes if NAME in scope.parts}
         limiters = {name: limiter.snapshot() for name, limiter in found.items()}
         return StrategySnapshot(super().snapshot().buckets, MappingProxyType(limiters))
-
-
-def record(limiter: ClientRateLimiter, outcome: Outcome, verdict: Classification) -> None:
-    """Tell a limiter the verdict on an attempt. A success that was only looked at is recorded elsewhere."""
-    if not (outcome.is_success and isinstance(verdict.action, NoActionIndicated)):
-        limiter.record_response(is_throttled(verdict))
-
-
-def is_throttled(classification: Classification) -> bool:
-    """Return True if the outcome was throttling, even if the request may not be sent again."""
-    reason = reason_wanted(classification.votes)
-    return reason is not None and reason.kind is ErrorKind.THROTTLING
-
-
-def _why(seconds: float, bound: str, scope: str | None) -> str:
-    whose = "" if scope is None else f" for {display_scope(scope)}"
-    return (
-        f"the client's rate limiter has no send permit{whose}: the next one comes in {seconds_text(seconds)}, {bound}"
-    )

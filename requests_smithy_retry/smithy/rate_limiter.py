@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from dataclasses import dataclass, field, fields
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from ..checks import is_finite
 from ..clock import SYSTEM_CLOCK, Clock, Wait, wait_in
@@ -194,20 +194,6 @@ class Resting:
 
     def leave(self, now: float) -> None:
         self._limiter._waiting.pop(self, None)
-
-
-class TooLate(NamedTuple):
-    """The next permit would come after so many seconds, and the bound that forbids to wait for it."""
-
-    seconds: float
-    bound: str
-
-    @classmethod
-    def of(cls, waited: float, longest: float | None, at: float, deadline: float | None) -> TooLate | None:
-        """Return it for a permit that would come at a moment, after so many seconds in all; None: that is in time."""
-        if longest is not None and waited > longest:
-            return cls(waited, f"max_permit_wait is {longest:g} s")
-        return cls(waited, "that is past the deadline") if deadline is not None and at >= deadline else None
 
 
 class ClientRateLimiter(FreshCopies):
