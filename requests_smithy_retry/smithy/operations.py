@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Literal
 from urllib.parse import parse_qsl, unquote
 
 from ..classifiers.actions import NO_ACTION, ErrorKind, RetryAction, RetryReason
@@ -29,9 +29,6 @@ HTTP_ERROR = "smithy.api#httpError"
 RETRYABLE = "smithy.api#retryable"
 QUERY_ERROR = "aws.protocols#awsQueryError"
 LIFECYCLE = ("create", "put", "read", "update", "delete", "list")
-
-
-Value = TypeVar("Value")
 
 
 class Label(enum.Enum):
@@ -116,17 +113,17 @@ def _segment(part: str) -> str | Label:
     return literal
 
 
-class UriTable(Generic[Value]):
+class UriTable:
     """The patterns of one service."""
 
-    def __init__(self, routes: Iterable[tuple[str, UriPattern, Value]]) -> None:
-        self._routes: dict[tuple[str, int], list[tuple[UriPattern, Value]]] = {}
+    def __init__(self, routes: Iterable[tuple[str, UriPattern, ModeledOperation]]) -> None:
+        self._routes: dict[tuple[str, int], list[tuple[UriPattern, ModeledOperation]]] = {}
         for method, pattern, value in routes:
             length = _ANY if Label.GREEDY in pattern.segments else len(pattern.segments)
             self._routes.setdefault((method, length), []).append((pattern, value))
 
-    def find(self, method: str, segments: tuple[str, ...], query: str) -> Value | None:
-        """Return the value of the most specific matching pattern; None for no match, or for two that match equally."""
+    def find(self, method: str, segments: tuple[str, ...], query: str) -> ModeledOperation | None:
+        """Return the operation of the most specific matching pattern; None for no match, or two that match equally."""
         near = [*self._routes.get((method, len(segments)), ()), *self._routes.get((method, _ANY), ())]
         matching = [route for route in near if route[0].fits(segments)]
         if any(pattern.query for pattern, _ in matching):
