@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from ..classifiers.outcome import BODY_PREFIX, Outcome
+from ..classifiers.outcome import BODY_PREFIX
 
 ERROR_TYPE_HEADER = "x-amzn-errortype"
 JSON_MEMBERS = ("__type", "code", "Code")
@@ -98,11 +98,3 @@ def element_text(text: bytes, is_meant: Callable[[list[str]], bool]) -> str | No
     with suppress(_Ended, expat.ExpatError):
         parser.Parse(text, True)
     return "".join(parts) if is_found else None
-
-
-def code_of(outcome: Outcome) -> str | None:
-    """Return the error code of a response of 400 or above, or None."""
-    response = outcome.response
-    if response is None or response.status_code < 400:
-        return None
-    return error_code(response.headers, outcome.body_prefix)

@@ -22,7 +22,7 @@ from ..classifiers.actions import NO_ACTION, NoActionIndicated, RetryAction
 from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import RetryClassifierPriority, Vouched
 from ..urls import DEFAULT_PORTS
-from .error_code import code_of
+from .error_code import error_code
 from .json_ast import Ast, Node, SmithyModelError, pointer, shape_name
 from .operations import (
     ModeledError,
@@ -312,8 +312,11 @@ class SmithyModelClassifier:
 
     def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
         """Judge by the error's code in the model."""
-        code = code_of(outcome)
-        if code is not None and outcome.request is not None:
+        response = outcome.response
+        if response is None or outcome.request is None or response.status_code < 400:
+            return NO_ACTION
+        code = error_code(response.headers, outcome.body_prefix)
+        if code is not None:
             for endpoint in self.models:
                 if endpoint.speaks_for(str(outcome.request.url)):
                     verdict = endpoint.model.verdict_for(code, outcome.status)

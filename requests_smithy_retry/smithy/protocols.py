@@ -69,10 +69,6 @@ def json_member(text: str, name: str) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def xml_child(text: str, name: str) -> str | None:
-    return element_text(text.encode(errors="replace"), lambda path: path[1:] == [name])
-
-
 HTTP_HEADER = "smithy.api#httpHeader"
 HTTP_QUERY = "smithy.api#httpQuery"
 HTTP_LABEL = "smithy.api#httpLabel"
@@ -170,8 +166,11 @@ class IdempotencyToken:
             return parameters(query if text is None else f"{query}&{text}").get(self.name, [None])[0]
         if text is None or self.location is TokenLocation.PAYLOAD:
             return text
-        reader = {TokenLocation.JSON: json_member, TokenLocation.XML: xml_child}.get(self.location)
-        return None if reader is None else reader(text, self.name)
+        if self.location is TokenLocation.JSON:
+            return json_member(text, self.name)
+        if self.location is TokenLocation.XML:
+            return element_text(text.encode(errors="replace"), lambda path: path[1:] == [self.name])
+        return None
 
 
 _HTTP_BINDINGS = {

@@ -8,7 +8,7 @@ import pytest
 import requests
 
 from requests_smithy_retry import RetryClassifierPriority, StopReason, retry_history
-from requests_smithy_retry.classifiers import Vouched, with_priority
+from requests_smithy_retry.classifiers import Vouched, classifier, with_priority
 from requests_smithy_retry.smithy import SmithyModel, SmithyModelClassifier
 from tests.support import Reply, prepare, reset_error, scripted, send
 from tests.unit.smithy.asts import error, operation, service
@@ -86,6 +86,14 @@ def test_a_model_speaks_for_its_endpoint_alone(url: str) -> None:
     history = retry_history(send(modelled(coded("Busy", 500)), "POST", url))
     assert history.stop_reason is StopReason.NOT_RESENDABLE
     assert send(modelled(coded("Busy", 400)), "GET", url).status_code == 400
+
+
+@pytest.mark.parametrize("status", [200, 302, 399])
+def test_a_model_says_nothing_of_a_response_below_400(status: int) -> None:
+    """Its code does not count, though another classifier has it looked at."""
+    looking = classifier(lambda outcome: None, sees_successes=True)
+    adapter = scripted(coded("Busy", status), classifiers=[SmithyModelClassifier([ENDPOINT]), looking])
+    assert status == send(adapter, "GET", URL).status_code
 
 
 def test_a_body_that_is_a_file_or_a_generator_is_not_read_for_its_token() -> None:

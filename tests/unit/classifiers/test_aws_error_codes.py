@@ -11,7 +11,7 @@ from requests_smithy_retry import ErrorKind, Outcome, RetryAction, RetryReason, 
 from requests_smithy_retry.classifiers.outcome import BODY_PREFIX
 from requests_smithy_retry.smithy import AwsErrorCodeClassifier, bare_error_code
 from requests_smithy_retry.smithy.aws import THROTTLING_CODES, TRANSIENT_CODES
-from requests_smithy_retry.smithy.error_code import code_in_body, code_of, error_code
+from requests_smithy_retry.smithy.error_code import code_in_body, error_code
 from tests.support import Reply, scripted, send
 from tests.unit.classifiers.test_http_status import outcome_of
 
@@ -144,7 +144,6 @@ def test_nothing_below_400_is_looked_at(status: int) -> None:
     outcome = failed(status, b'{"code":"SlowDown"}', x_amzn_errortype="SlowDown", x_amz_retry_after="1500")
     assert AwsErrorCodeClassifier().classify_retry(outcome, NOTHING) == NOTHING
     assert AwsErrorCodeClassifier().classify_retry(outcome, RetryAction.transient_error()) == NOTHING
-    assert code_of(outcome) is None
 
 
 def test_an_unknown_code_an_exception_and_nothing_at_all_are_no_opinion() -> None:
@@ -153,7 +152,6 @@ def test_an_unknown_code_an_exception_and_nothing_at_all_are_no_opinion() -> Non
     assert ask(failed(x_amzn_errortype="ValidationException"), NOTHING) == NOTHING
     assert ask(Outcome(error=OSError()), NOTHING) == NOTHING
     assert ask(Outcome(), NOTHING) == NOTHING
-    assert code_of(Outcome()) is None
 
 
 @pytest.mark.parametrize(("hint", "floor"), [("1500", 1.5), ("1500, 900", 1.5), ("soon", None), (None, None)])
