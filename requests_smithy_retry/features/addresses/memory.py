@@ -71,23 +71,22 @@ class AddressMemory(Opener):
 
     def in_order(self, origin: str, addresses: Sequence[str], tried: Collection[tuple[str, str]] = ()) -> Sequence[str]:
         """Return the addresses in the order in which to try them; those that an operation has tried come later."""
-        if len(addresses) < 2 or not (tried or origin in self.faults):
-            return addresses
-        return sorted(addresses, key=self._badness(origin, addresses, tried))
+        badness = self._badness(origin, addresses, tried)
+        return addresses if badness is None else sorted(addresses, key=badness)
 
     def is_avoided(
         self, origin: str, address: str, addresses: Sequence[str], tried: Collection[tuple[str, str]] = ()
     ) -> bool:
         """Return True if another of the origin's addresses is better."""
-        if len(addresses) < 2 or not (tried or origin in self.faults):
-            return False
         badness = self._badness(origin, addresses, tried)
-        return badness(address) > min(map(badness, addresses))
+        return badness is not None and badness(address) > min(map(badness, addresses))
 
     def _badness(
         self, origin: str, addresses: Sequence[str], tried: Collection[tuple[str, str]]
-    ) -> Callable[[str], tuple[bool, bool, bool]]:
-        """Return a key to sort by: whether an address is dead, was tried, and answers badly."""
+    ) -> Callable[[str], tuple[bool, bool, bool]] | None:
+        """Return a key to sort by: whether an address is dead, was tried, and answers badly; None: all are alike."""
+        if len(addresses) < 2 or not (tried or origin in self.faults):
+            return None
         dead, bad = _avoided(self.faults.get(origin, {}), addresses, self.clock.now())
 
         def key(address: str) -> tuple[bool, bool, bool]:
