@@ -70,10 +70,7 @@ _lock = threading.Lock()
 
 
 class Counters:
-    """Counts the operations of one adapter that ended, by their scopes, and those of :data:`PROCESS` with them.
-
-    Safe to use from several threads.
-    """
+    """Counts the operations of one adapter that ended, by their scopes, and those of :data:`PROCESS` with them."""
 
     def __init__(self) -> None:
         self.forget()

@@ -18,7 +18,7 @@ REAL_NOW = SystemClock.now
 
 
 class _Skipping:
-    """Records sleeps, and adds them up instead of waiting. Safe to use from several threads, which share the time."""
+    """Records sleeps, and adds them up instead of waiting."""
 
     def __init__(self) -> None:
         self._now = self._wall = 0.0
