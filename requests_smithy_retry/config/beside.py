@@ -15,10 +15,8 @@ def config_of(strategy: object) -> RetryConfig | None:
 
 
 def without_effect(config: RetryConfig, theirs: RetryConfig, *, may_override: bool = True) -> list[str]:
-    """Return the options that a strategy was given, and that its adapter does not go by.
+    """Return the options that a strategy was given, and that its adapter, with ``config``, does not go by.
 
-    :param config: of the adapter.
-    :param theirs: of the strategy.
     :param may_override: the adapter's own may differ, if the program gave them.
     """
     return sorted(
@@ -40,13 +38,7 @@ def warn_of_assigned(strategy: object, config: RetryConfig) -> None:
 
 
 def warn_of_wrapped(strategy: object, inner: Any, config: RetryConfig, clock: object) -> None:
-    """Warn of what has no effect because a strategy hands out the tokens of another one.
-
-    :param strategy: of the adapter.
-    :param inner: the built-in strategy that issued its token.
-    :param config: of the adapter.
-    :param clock: of the adapter.
-    """
+    """Warn of what has no effect because the adapter's strategy hands out the tokens of a built-in one, ``inner``."""
     outer, kind, theirs = type(strategy).__name__, type(inner).__name__, inner.config
     names = without_effect(config, theirs)
     if names:

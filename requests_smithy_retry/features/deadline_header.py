@@ -89,7 +89,6 @@ def parse(value: Any) -> tuple[str, str]:
 
 
 def listeners_of(config: RetryConfig, given: Iterable[Any]) -> tuple[DeadlineHeader, ...]:
-    """Return the listener that sets the header."""
     return () if config.deadline_header is None else (feature(config, SYSTEM_CLOCK),)
 
 

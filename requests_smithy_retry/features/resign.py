@@ -182,10 +182,7 @@ def signing_of(call: Call) -> Signing | None:
 
 
 def begin(signature: Signature, request: PreparedRequest, to_send: PreparedRequest) -> Signing | None:
-    """Return the signatures of a call that begins; None: requests removed or replaced the credentials.
-
-    :param request: the caller's; ``to_send`` is what is sent in its place.
-    """
+    """Return the signatures of a call that begins; None: requests removed or replaced the credentials."""
     unsigned, signed = signature.unsigned, signature.signed
     url = url_to_sign(str(unsigned.url), str(signed.url), str(request.url))
     changes = changes_of(signed.headers, to_send.headers)
@@ -342,10 +339,7 @@ def url_to_sign(unsigned: str, signed: str, now: str) -> str | None:
 
 
 def body_to_sign(signature: Signature, now: Any) -> Any:
-    """Return the body as it was before it was signed, if possible.
-
-    :param now: the body of the request that is sent.
-    """
+    """Return the body as it was before it was signed, if possible, given that of the request that is sent."""
     unsigned, signed = signature.unsigned, signature.signed
     if now is not signed.body:
         return now  # the program changed it, or a redirect took it away

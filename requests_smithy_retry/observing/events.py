@@ -28,11 +28,7 @@ else:  # pragma: no branch - for typing.get_type_hints; the adapter imports this
 
 
 class BeforeAttempt(NamedTuple):
-    """An attempt is about to be sent.
-
-    :param operation: the call of ``send``.
-    :param number: the attempt's number, from 1.
-    """
+    """An attempt is about to be sent."""
 
     operation: ObservedOperation
     number: int
@@ -50,8 +46,6 @@ class BeforeAttempt(NamedTuple):
 class AfterAttempt(NamedTuple):
     """An attempt has ended, and its body was read if it had to be. No wait that follows it has begun.
 
-    :param operation: the call of ``send``.
-    :param number: the attempt's number, from 1.
     :param response: the response; None with an error. Do not read a body that the caller wants to stream.
     :param error: the exception, or None. A ``BaseException`` such as Ctrl-C is raised after this event.
     :param duration: the attempt's duration in seconds.
@@ -101,7 +95,6 @@ class WaitBegan(NamedTuple):
 
     The delay before a retry is told by :class:`RetryScheduled`.
 
-    :param operation: the call of ``send``.
     :param number: the number of the last attempt; 0 before the first.
     :param what: what it waits for, as a phrase: ``"the failing service"``, ``"a rate limit"``.
     :param seconds: how long that takes, as far as is known; None: unknown.
@@ -116,7 +109,6 @@ class WaitBegan(NamedTuple):
 class RetryScheduled(NamedTuple):
     """Another attempt follows.
 
-    :param operation: the call of ``send``.
     :param number: the number of the attempt that failed, from 1.
     :param delay: the wait that begins now, in seconds.
     :param delay_source: ``"backoff"``, the name of the server's hint, or ``"patience"`` for a late last retry.
@@ -137,8 +129,6 @@ class RetryScheduled(NamedTuple):
 class Throttled(NamedTuple):
     """The server asked for fewer requests, whether or not a retry follows.
 
-    :param operation: the call of ``send``.
-    :param number: the attempt's number, from 1.
     :param record: the record of the attempt.
     """
 
@@ -150,7 +140,6 @@ class Throttled(NamedTuple):
 class GaveUp(NamedTuple):
     """A retry was indicated and could not be made. An outcome without an indicated retry (a 404) is not giving up.
 
-    :param operation: the call of ``send`` that ended.
     :param number: the number of the last attempt; 0 if no attempt was made.
     :param history: the whole record; ``history.stop_reason`` and ``history.sentence`` say why.
     """
@@ -163,7 +152,6 @@ class GaveUp(NamedTuple):
 class Succeeded(NamedTuple):
     """The operation succeeded at its second attempt or later.
 
-    :param operation: the call of ``send`` that ended.
     :param number: the number of the last attempt.
     :param history: the whole record.
     """
@@ -176,7 +164,6 @@ class Succeeded(NamedTuple):
 class BodyProgress(NamedTuple):
     """A part of a body arrived. With ``stream=True`` the caller may be about to read it.
 
-    :param operation: the call of ``send``.
     :param received: the encoded bytes so far.
     :param total: the length of the encoded body; None if the server did not announce it.
     :param resumes: how often the body broke off and resumed.
@@ -243,10 +230,7 @@ class ObservedOperation:
         return {}
 
     def begin(self, number: int, base: PreparedRequest) -> PreparedRequest:
-        """Emit ``before_attempt``, and return the request to send.
-
-        :param base: the request to send if no listener changes it.
-        """
+        """Emit ``before_attempt``, and return the request to send: ``base``, or a copy that a listener made."""
         self.number, self._base, self._copy, self.is_under_way = number, base, None, True
         try:
             self.adapter.listeners.before_attempt(BeforeAttempt(self, number))
@@ -332,6 +316,8 @@ class ObservedOperation:
 class RetryListener:
     """A listener to operations. Override the methods that you need; the others cost nothing.
 
+    Each event has the ``operation``, the call of ``send``, and if it is about an attempt, its ``number``, from 1.
+
     Any class with some of these methods is a listener, too. One listener may serve many adapters and threads at once.
     Keep the state of one operation in ``event.operation.data``. The methods run in the sending thread, so a slow
     method slows down every request, and one that raises ends the call with its exception.
@@ -370,10 +356,7 @@ Tell = Callable[[Any], None]
 
 
 class Listeners:
-    """The listeners of one adapter, as one callable per event; :func:`ignore` where there is none.
-
-    :param listeners: called in this order.
-    """
+    """The listeners of one adapter, as one callable per event, in order; :func:`ignore` where there is none."""
 
     __slots__ = (*EVENTS, "hears_bodies")
 
@@ -405,10 +388,7 @@ def ignore(event: Any, /) -> None:
 
 
 def _as_one(calls: list[Tell], *, to_each: bool) -> Tell:
-    """Return one call for several.
-
-    :param to_each: it reaches every listener, even if an earlier one raises.
-    """
+    """Return one call for several; ``to_each``: it reaches every listener, even if an earlier one raises."""
     if len(calls) < 2:
         return calls[0] if calls else ignore
 

@@ -216,10 +216,7 @@ class PricedQuota(Quota):
     """A plain bucket as the quota of a scope: each retry has its price, and a refusal is final.
 
     A success gives back what the operation's last retry took; a first-try success gives a reward, if something is
-    missing.
-
-    :param price_of: the tokens that a retry costs, by the reason for it.
-    :param is_shared: others may spend its tokens, too.
+    missing. ``is_shared``: others may spend its tokens, too.
     """
 
     def __init__(

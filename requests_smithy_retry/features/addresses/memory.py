@@ -166,7 +166,6 @@ def _shorten(entries: dict[str, Any], most: int) -> None:
 class Peer(NamedTuple):
     """The far end of a connection.
 
-    :param memory: remembers its failures.
     :param origin: the host and port that the connection goes to.
     :param address: the IP address; all that were tried, if no connection was made.
     :param addresses: all addresses of the origin, as they were when the connection was made.

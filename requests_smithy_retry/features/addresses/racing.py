@@ -112,10 +112,7 @@ class Race:
         return won
 
     def close(self, but: Any = None) -> None:
-        """Close all sockets.
-
-        :param but: the winner, unless an interruption came before it was returned.
-        """
+        """Close all sockets but the winner, if there is one."""
         for sock in self._socks:
             if sock is not but:
                 sock.close()

@@ -25,10 +25,9 @@ SOCKS_REFUSALS: dict[str, tuple[str, ...]] = {
 
 
 def open_otherwise(connection: Any, opener: Callable[[Any], Any]) -> Any:
-    """Open the socket of a connection that does not go straight to an address.
+    """Open the socket of a connection that does not go straight to an address, by the ``_new_conn`` of its class.
 
-    :param opener: the ``_new_conn`` of its class. That of a SOCKS connection is replaced by one that ends in time; any
-        other one is called with a single timeout.
+    That of a SOCKS connection is replaced by one that ends in time; any other one is called with a single timeout.
     """
     module: Any = sys.modules.get("urllib3.contrib.socks")
     if module is None or opener is not module.SOCKSConnection._new_conn:

@@ -194,7 +194,6 @@ def most_wait(call: Call) -> float:
 
 
 def path_of(request: PreparedRequest) -> str:
-    """Return the URL without a query."""
     return (request.url or "").partition("?")[0]
 
 
@@ -236,7 +235,6 @@ class Users:
 
 
 def feature(config: RetryConfig, clock: Clock) -> Announcements:
-    """Return the feature for a configuration."""
     return Announcements(config, clock) if config.pacing == "off" else RateLimits(config, clock)
 
 
