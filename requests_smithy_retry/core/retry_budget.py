@@ -198,7 +198,7 @@ class RetryBudget(Quota):
     def first_try(self, now: float, latency: float, timeout: float | None) -> None:
         with self.lock:
             self._first_tries += 1
-            self._queue.succeeded(now, latency, timeout)
+            self._queue.succeeded(now, latency, timeout, is_first=True)
 
     def acquire(self, progress: Progress, bounds: Bounds, failure: Failure, failed: AttemptFailed) -> Grant | Refused:
         now = failed.outcome.ended
@@ -231,7 +231,7 @@ class RetryBudget(Quota):
 
     def succeeded(self, progress: Progress, now: float, latency: float = 0.0, timeout: float | None = None) -> None:
         with self.lock:
-            is_alone = self._queue.succeeded(now, latency, timeout)
+            is_alone = self._queue.succeeded(now, latency, timeout, is_first=progress.failed_at is None)
         if progress.spent and is_alone:
             self.bucket.succeeded(progress.spent)
 

@@ -19,14 +19,14 @@ PLAIN = Bounds()
 class Scene:
     """A line whose clock a test moves; each failure has used up its tokens already.
 
-    :param successes: so far.
+    :param successes: first-try successes so far.
     """
 
     def __init__(self, *, age: float = 0.0, successes: int = 0, max_waiters: int = 1000) -> None:
         self.now = age
         self.line = WaitQueue(0.0, max_waiters=max_waiters)
         for _ in range(successes):
-            self.line.succeeded(age)
+            self.line.succeeded(age, is_first=True)
         self.woken: list[Waiter] = []
 
     def fail(self, bounds: Bounds = PLAIN, progress: Progress | None = None, **facts: Any):
@@ -383,6 +383,17 @@ def test_where_many_wait_the_next_question_comes_sooner(waiting, gap):
     for _ in range(waiting - 1):
         scene.join()
     assert pytest.approx(100.0 + gap, rel=0.02) == until(scene.look(waiter))
+
+
+@pytest.mark.parametrize(("throttled", "gap"), [(True, 1.0), (False, 4.9)])
+def test_operations_that_succeed_after_retries_count_while_the_service_throttles(throttled, gap):
+    """After an outage they all succeed at once, which says nothing of the usual gap between operations."""
+    scene = Scene(age=100.0, successes=19)
+    for _ in range(80):
+        scene.succeed()
+    waiter = scene.join()
+    scene.fail(throttled=throttled)
+    assert pytest.approx(100.0 + gap, abs=0.1) == until(scene.look(waiter))
 
 
 @pytest.mark.parametrize(("hint", "gap"), [(0.0, 1.0), (1.0, 3.0)])
