@@ -68,15 +68,7 @@ def operate(call: Call, attempt: Outcome | None) -> Response:
             failed = call.shown(attempt)
             if attempt.is_success and isinstance(failed.verdict.action, NoActionIndicated):
                 return succeed(call)
-            try:
-                ask_strategy(call, failed, first_refusal)
-            except RetryError as refusal:
-                attempt = call.look_again()
-                if attempt is None or refusal.stop_reason is not StopReason.NOT_RETRYABLE:
-                    raise
-                continue  # the rest of its body broke off, which is judged in its place
-            call.retry(retry_of(call, failed))
-            attempt = None
+            attempt = judged(call, failed, first_refusal)
     except RetryError as refusal:
         # Without its own traceback, which would keep what the attempt got alive as long as the caller keeps the error.
         return give_up(call, refusal.with_traceback(None))
@@ -120,6 +112,30 @@ def make_attempt(call: Call) -> Exception | None:
         if not call.is_sent:
             raise  # a feature, a listener or the program ended the call before anything was sent
         return error
+    return None
+
+
+def judged(call: Call, failed: AttemptFailed, first_refusal: RetryError | None) -> Outcome | None:
+    """Have a retry follow, and return None; or return what is to be judged next: the rest of a body that broke off.
+
+    :raises RetryError: if no attempt follows.
+    """
+    refusal = refusal_of(call, failed, first_refusal)
+    if refusal is None:
+        call.retry(retry_of(call, failed))
+        return None
+    rest = call.look_again()
+    if rest is None or refusal.stop_reason is not StopReason.NOT_RETRYABLE:
+        raise refusal
+    return rest
+
+
+def refusal_of(call: Call, failed: AttemptFailed, first_refusal: RetryError | None) -> RetryError | None:
+    """Return the reason why no attempt follows; None: one does."""
+    try:
+        ask_strategy(call, failed, first_refusal)
+    except RetryError as refusal:
+        return refusal.with_traceback(None)
     return None
 
 

@@ -230,6 +230,8 @@ class StandardRetryStrategy:
     mode: ClassVar[str] = "standard"
     """The value of the option ``mode`` that stands for this class."""
 
+    # What is private has two underscores, so that a subclass may have any attribute with one.
+
     def __init__(
         self,
         *,
@@ -241,20 +243,20 @@ class StandardRetryStrategy:
         if not isinstance(base, RetryConfig):
             raise RetryConfigError("config", config, "code", "a RetryConfig is allowed")
         self.clock = clock
-        self._go_by(self._in_own_mode(base.replace(**options)))
-        self.scopes: Scopes = self._new_scopes()
+        self.__go_by(self.__in_own_mode(base.replace(**options)))
+        self.scopes: Scopes = self.__new_scopes()
 
-    def _go_by(self, config: RetryConfig) -> None:
+    def __go_by(self, config: RetryConfig) -> None:
         self.config: RetryConfig = config
         # Imported here: features are what a program may do without.
         from ..features.table import judging_features
 
         self.policy: Policy = Policy.of(config, judging_features(config, self.clock))
 
-    def _new_scopes(self) -> Scopes:
+    def __new_scopes(self) -> Scopes:
         return Scopes(quotas_of(self.config, self.clock), self.clock)
 
-    def _in_own_mode(self, config: RetryConfig) -> RetryConfig:
+    def __in_own_mode(self, config: RetryConfig) -> RetryConfig:
         """Return the config with the mode of this strategy: its class decides, whatever the environment says."""
         if config.mode == self.mode:
             return config
@@ -270,7 +272,7 @@ class StandardRetryStrategy:
         """
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)
-        other._go_by(config)
+        other.__go_by(config)
         return other
 
     @property
@@ -307,7 +309,7 @@ class StandardRetryStrategy:
         token, failed = redeemed(token_to_renew, self), AttemptFailed.around(error, self.clock)
         is_decided = False
         try:
-            renewed = self._renewed(token, failed)
+            renewed = self.__renewed(token, failed)
             is_decided = True
             return renewed
         except RetryError as no:
@@ -317,36 +319,36 @@ class StandardRetryStrategy:
             if not is_decided:
                 token.unredeem()  # it was only looked at, or a classifier raised: it is good for another use
 
-    def _renewed(self, token: StandardRetryToken, failed: AttemptFailed) -> StandardRetryToken:
+    def __renewed(self, token: StandardRetryToken, failed: AttemptFailed) -> StandardRetryToken:
         """Decide about a retry: ask the classifiers, count, compute the delay, and take the price, which may block."""
         if failed.options.enabled is False:
             raise RetryError(stop_reason=StopReason.DISABLED)
         try:
             reason = self.indicated(failed, token.scope)
         finally:
-            self._note_health(token.scope, failed)
+            self.__note_health(token.scope, failed)
         bounds = self.policy.bounds(failed.options, failed.deadline)
         try:
-            kind = self._kind_of(failed, reason, token.scope.quota)
-            progress = self._counted(token, failed.outcome, kind, bounds)
+            kind = self.__kind_of(failed, reason, token.scope.quota)
+            progress = self.__counted(token, failed.outcome, kind, bounds)
             if kind.wait is not None:
-                self._check_poll(failed, progress, bounds, kind.wait)
-                return self._token(token, progress, kind.wait.seconds, kind.wait.source, failed.verdict)
-            delay = self._delay(failed, reason, progress)
+                self.__check_poll(failed, progress, bounds, kind.wait)
+                return self.__token(token, progress, kind.wait.seconds, kind.wait.source, failed.verdict)
+            delay = self.__delay(failed, reason, progress)
             progress = progress._replace(backoff=delay.backoff)
             if kind.is_free:
-                return self._token(token, progress, delay.seconds, delay.source, failed.verdict)
+                return self.__token(token, progress, delay.seconds, delay.source, failed.verdict)
             failure = failure_of(failed, reason, delay)
             go = token.scope.quota.acquire(progress, bounds, failure, failed)
             if isinstance(go, Refused):
-                raise self._refused(go, bounds, failed, token, progress.waited + go.waited, delay.seconds)
+                raise self.__refused(go, bounds, failed, token, progress.waited + go.waited, delay.seconds)
         except RetryError as no:
             no.classification = no.classification or failed.verdict
             raise
         source = "patience" if go.delay > delay.seconds else delay.source
-        return self._token(token, go.progress, go.delay, source, failed.verdict, payment=go.payment, line_why=go.why)
+        return self.__token(token, go.progress, go.delay, source, failed.verdict, payment=go.payment, line_why=go.why)
 
-    def _note_health(self, scope: Scope, failed: AttemptFailed) -> None:
+    def __note_health(self, scope: Scope, failed: AttemptFailed) -> None:
         """Record what an attempt shows of its service."""
         outcome, health = failed.outcome, scope.health
         fails = shows_failure(
@@ -368,7 +370,7 @@ class StandardRetryStrategy:
         """
         return failed.indicated(self.policy)
 
-    def _kind_of(self, failed: AttemptFailed, reason: RetryReason, quota: Quota) -> RetryKind:
+    def __kind_of(self, failed: AttemptFailed, reason: RetryReason, quota: Quota) -> RetryKind:
         return kind_of(
             failed.outcome,
             reason,
@@ -377,7 +379,7 @@ class StandardRetryStrategy:
             counts_attempts=quota.counts_attempts,
         )
 
-    def _counted(self, token: StandardRetryToken, outcome: Outcome, kind: RetryKind, bounds: Bounds) -> Progress:
+    def __counted(self, token: StandardRetryToken, outcome: Outcome, kind: RetryKind, bounds: Bounds) -> Progress:
         """Count an attempt, and return its operation's progress.
 
         :param kind: of the retry that would follow.
@@ -404,7 +406,7 @@ class StandardRetryStrategy:
             return progress._replace(polls=polls + 1, failures=failures)
         return progress._replace(retries=retries + 1, failures=failures)
 
-    def _delay(self, failed: AttemptFailed, reason: RetryReason, progress: Progress) -> Delay:
+    def __delay(self, failed: AttemptFailed, reason: RetryReason, progress: Progress) -> Delay:
         """Return the wait before a retry.
 
         :raises RetryError: if a server asks for a longer one than is made, or if it would not end in time.
@@ -420,7 +422,7 @@ class StandardRetryStrategy:
             raise too_late(delay.seconds, delay.source)
         return delay
 
-    def _check_poll(self, failed: AttemptFailed, progress: Progress, bounds: Bounds, wait: Hint) -> None:
+    def __check_poll(self, failed: AttemptFailed, progress: Progress, bounds: Bounds, wait: Hint) -> None:
         """Check that the wait before a poll is made.
 
         :raises RetryError: if it is longer than one that is made, or if it would not end in time.
@@ -432,7 +434,7 @@ class StandardRetryStrategy:
         if not leaves_time(outcome.ended + wait.seconds, failed.deadline):
             raise too_late(wait.seconds, wait.source)
 
-    def _refused(
+    def __refused(
         self,
         refused: Refused,
         bounds: Bounds,
@@ -448,7 +450,7 @@ class StandardRetryStrategy:
             error.delay = delay or None
         return error
 
-    def _token(
+    def __token(
         self,
         renewed: StandardRetryToken,
         progress: Progress,
@@ -510,8 +512,8 @@ class StandardRetryStrategy:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._go_by(self.config)
-        self.scopes = self._new_scopes()
+        self.__go_by(self.config)
+        self.scopes = self.__new_scopes()
 
     def __copy__(self) -> Any:
         state = self.__getstate__()

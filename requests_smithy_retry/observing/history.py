@@ -12,7 +12,7 @@ from ..checks import most_attempts
 from ..classifiers.actions import NoActionIndicated, RetryForbidden, RetryIndicated
 from ..classifiers.fold import Classification, Vote, reason_wanted
 from ..clock import SYSTEM_CLOCK
-from ..errors import QUIET_ENDINGS, StopReason, seconds_text
+from ..errors import ENDED_BY_PROGRAM, QUIET_ENDINGS, StopReason, seconds_text
 from ..interruptions import MAX_CAUSES
 from ..urls import display_scope, scope_of, without_secrets
 
@@ -150,6 +150,16 @@ class RetryHistory(NamedTuple):
     deleted_by: int | None = None
     line_wait: float = 0.0
     retry_after: float | None = None
+
+    @property
+    def is_late(self) -> bool:
+        """True if nothing was sent, because the deadline had passed."""
+        return self.stop_reason is StopReason.DEADLINE and not self.attempts
+
+    @property
+    def is_ended_by_program(self) -> bool:
+        """True if a bound, an event or a deadline of the program ended it, which says nothing of the service."""
+        return self.stop_reason in ENDED_BY_PROGRAM or self.is_late
 
     @property
     def gave_up(self) -> bool:

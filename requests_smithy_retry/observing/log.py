@@ -12,7 +12,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from ..errors import ENDED_BY_PROGRAM
 from ..urls import display_scope, safe_url
 from .history import AttemptRecord, Before, RetryHistory, wait_text
 
@@ -101,12 +100,13 @@ def log_part(request: PreparedRequest, part: str) -> None:
 def log_end(request: PreparedRequest, history: RetryHistory, number: int) -> None:
     """Log an operation that gave up, or whose retry of a deletion found nothing to delete.
 
-    It is logged at WARNING; at INFO after the first one since its service answered well, and where the program ended
-    the wait.
+    It is logged at WARNING; at INFO after the first one since its service answered well, where the program ended the
+    wait, and where the deadline had passed before.
 
     :param number: the number of the operation among those that gave up since then; 0: it is not counted.
     """
-    level = logging.INFO if number > 1 or history.stop_reason in ENDED_BY_PROGRAM else logging.WARNING
+    is_quiet = number > 1 or history.is_ended_by_program
+    level = logging.INFO if is_quiet else logging.WARNING
     if logger.isEnabledFor(level):
         last = history.attempts[-1] if history.attempts else AttemptRecord(0, 0.0, None)
         extra = {**_extra(request, last), "retry_stop_reason": history.stop_reason.name}

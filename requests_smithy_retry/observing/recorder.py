@@ -15,7 +15,7 @@ from ..classifiers.outcome import Outcome
 from ..classifiers.resend import may_be_applied
 from ..classifiers.transport_faults import cause_in_words
 from ..clock import Clock
-from ..errors import ENDED_BY_PROGRAM, StopReason, without_text_of
+from ..errors import StopReason, without_text_of
 from .events import ObservedOperation
 from .history import MAX_KEPT, AttemptRecord, Before, RetryHistory, ScheduledRetry, with_pieces
 from .log import log_attempt, log_end, log_retry, log_wait, log_waiting, logger
@@ -189,7 +189,7 @@ class Recorder:
         if not self._tells_its_end:
             return history
         number = 0
-        if history.gave_up and reason not in ENDED_BY_PROGRAM:  # which say little of the service
+        if history.gave_up and not history.is_ended_by_program:
             number = health.gave_up(self.clock.now())
         if history.gave_up or deleted_by is not None:
             log_end(self.request, history, number)

@@ -17,8 +17,8 @@ import requests.exceptions
 import urllib3
 from requests.auth import HTTPDigestAuth
 
-from requests_smithy_retry import RetryAdapter, StopReason, retry_history
-from requests_smithy_retry.testing import CloseAfterRequest, FakeClock, FaultServer, Reply, ScriptedTransport
+from requests_smithy_retry import RetryAdapter, RetryError, StopReason, mount, retry_history
+from requests_smithy_retry.testing import CloseAfterRequest, CutBody, FakeClock, FaultServer, Reply, ScriptedTransport
 from tests import faults
 from tests.faults.oracle import tls_contexts
 from tests.support import Chunks, Rows, before_each_sleep, pool_timeout, prepare, scripted, send
@@ -780,3 +780,17 @@ def test_the_response_has_the_programs_own_request(status: int) -> None:
     request = prepare("PUT", data=file)
     response = scripted(status).send(request)
     assert (request, file) == (response.request, response.request.body)
+
+
+@pytest.mark.parametrize("status", [503, 404, 200])
+def test_a_last_answer_that_is_cut_keeps_the_reason_why_no_attempt_follows(status: int) -> None:
+    """The exception that its caller gets comes of the connection alone, and the history has the reason."""
+    with FaultServer([CutBody(Reply(status, body=b"0123456789"))]) as server, requests.Session() as session:
+        mount(session, max_attempts=1)
+        with pytest.raises(requests.exceptions.ChunkedEncodingError) as caught:
+            session.get(server.url)
+    assert "no attempts are left" == retry_history(caught.value).why
+    error: BaseException | None = caught.value
+    while error is not None:
+        assert not isinstance(error, RetryError)
+        error = error.__cause__ or error.__context__

@@ -499,3 +499,15 @@ def test_raising_what_was_shown_refuses_for_the_reason_of_the_classifiers(
     """Where they have one; otherwise it is the strategy's own refusal."""
     response = send(scripted(status, 200, strategy=Raises()), method)
     assert retry_history(response).stop_reason is reason
+
+
+def test_a_subclass_may_have_any_private_attribute() -> None:
+    """The private names of the base are not among them."""
+
+    class Counting(StandardRetryStrategy):
+        def __init__(self, **options: Any) -> None:
+            self._refused = self._counted = self._delay = self._token = self._scopes = self._clock = self._config = 0
+            super().__init__(**options)
+
+    adapter = scripted(*[503] * 9, strategy=Counting(clock=FakeClock(), patience=0))
+    assert [503] * 3 == [send(adapter).status_code for _ in range(3)]

@@ -13,6 +13,7 @@ import requests
 from urllib3.util.retry import Retry
 
 from requests_smithy_retry import RetryError, StandardRetryStrategy, mount, retry_options, testing
+from requests_smithy_retry.features.telemetry import MetricsListener
 from requests_smithy_retry.testing import CutBody, FakeClock, FaultServer
 from requests_smithy_retry.testing import Reply as FullReply
 from requests_smithy_retry.testing import ScriptedReply as Reply
@@ -232,6 +233,24 @@ def test_a_wait_that_the_program_cancels_is_no_outage(caplog: pytest.LogCaptureF
         error = ended(adapter, "POST", headers={"Idempotency-Key": "1"})
     assert "cancelled before or during the wait for the first request" in str(error)
     assert [] == lines(caplog, logging.WARNING)
+
+
+def test_a_deadline_that_is_over_before_is_no_outage(caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing was sent, so nothing is known of the service; metrics have a word of its own for it."""
+    counted: list[tuple[Any, ...]] = []
+
+    class Counts(MetricsListener):
+        def add_for(self, common: Any, metric: str, amount: float, **own: str) -> None:
+            counted.append((metric, amount, *own.values()))
+
+    adapter = scripted(200, listeners=[Counts(9)])
+    with retry_options(deadline=1e-9, clock=adapter.clock):
+        ended(adapter)
+    assert [] == lines(caplog, logging.WARNING)
+    assert [line.partition(": ")[2] for line in lines(caplog, logging.INFO)] == [
+        "nothing was sent: the deadline had passed before the request was sent"
+    ]
+    assert [("give_ups", 1, "late")] == counted
 
 
 def test_five_minutes_later_the_next_one_is_a_warning_again(caplog: pytest.LogCaptureFixture) -> None:

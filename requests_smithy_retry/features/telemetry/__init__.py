@@ -228,7 +228,8 @@ class MetricsListener(RetryListener):
         self.add("throttled", 1, event.operation)
 
     def gave_up(self, event: GaveUp, /) -> None:
-        self.add("give_ups", 1, event.operation, reason=event.history.stop_reason.name.lower())
+        reason = "late" if event.history.is_late else event.history.stop_reason.name.lower()
+        self.add("give_ups", 1, event.operation, reason=reason)
         if event.history.line_wait:
             self.add("line.wait", event.history.line_wait, event.operation)
 
