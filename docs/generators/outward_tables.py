@@ -31,8 +31,8 @@ def log_records() -> str:
     logger.addHandler(handler)
     try:
         session = requests.Session()
-        session.mount("https://", scripted(*[503] * 6, 200))
-        for _ in range(2):
+        session.mount("https://", scripted(*[503] * 7, 200))
+        for _ in range(3):
             session.get("https://api.example.com/things?secret=1")
     finally:
         logger.removeHandler(handler)

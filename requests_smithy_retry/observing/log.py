@@ -36,14 +36,15 @@ def log_attempt(request: PreparedRequest, record: AttemptRecord) -> None:
 
 
 def log_back(scope: str | None, past: Failing | None, now: float) -> None:
-    """Log that a service answers well again if operations gave up before, at WARNING as the first of them."""
+    """Log that a service answers well again if operations gave up before; at WARNING if the end of one was at INFO."""
     if past is None or not past.gave_up:
         return
     service = display_scope(scope)
+    level = logging.WARNING if past.gave_up > 1 else logging.INFO
     extra = {"retry_scope": service, "retry_down_for": now - past.since, "retry_gave_up": past.gave_up}
     count = f"{past.gave_up} operations" if past.gave_up > 1 else "1 operation"
     message = "%s answers well again after %.1f s, in which %s gave up"
-    logger.warning(message, service, now - past.since, count, extra=extra)
+    logger.log(level, message, service, now - past.since, count, extra=extra)
 
 
 def log_short_idle(service: str, seconds: float) -> None:
