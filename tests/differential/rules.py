@@ -100,7 +100,8 @@ def bytes_before_a_reset_are_read(program: Program, difference: Difference) -> b
     """Who reads a part gets what came before a reset, so it may have enough, or fail to decode it; plain loses it."""
     if difference.line is None or "Connection reset" not in text_of(difference, "plain"):
         return False
-    is_part = re.search(r"next\(|tarfile|zipfile|readline|read\(\d", program.lines[difference.line]) is not None
+    parts = r"next\(|tarfile|zipfile|readline|readinto|peek\(|read1?\(\d"
+    is_part = re.search(parts, program.lines[difference.line]) is not None
     resets = any(answer.then == "reset" and answer.cut for answers in program.script.values() for answer in answers)
     return resets and is_part and (not text_of(difference) or "failed to decode" in text_of(difference))
 
