@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +50,6 @@ NEW, DONE = Reply(200, {}, b'{"status": "new"}'), Reply(200, {}, b'{"status": "d
     [
         ("not_there_yet", "/things/1", [Reply(200), *[Reply(404)] * 4, Reply(200)], 6),
         ("finished", "/jobs/1", [*[NEW] * 4, DONE], 5),
-        ("is_done", "/jobs/1", [*[NEW] * 4, DONE], 5),
         ("is_abc", "/abc.bin", [Reply(200, {}, b"other"), Reply(200, {}, b"abc")], 2),
         ("health", "/health", [*[Reply(503)] * 4, Reply(200)], 5),
     ],
@@ -63,15 +61,6 @@ def test_a_recipe_ends_with_the_answer(words: str, url: str, script: list[Any], 
             "session"
         ].close()
         assert (sent, url) == (len(server.requests), server.requests[-1].path)
-
-
-def test_a_job_that_is_never_done_ends_in_time() -> None:
-    """The program tells it by the last answer, or the deadline passes on the way to one more."""
-    with FaultServer([], default=NEW) as server:
-        began = time.monotonic()
-        with pytest.raises((TimeoutError, requests.Timeout)):
-            after("is_done", "https://api.example.com", server.url, "2.0", "0.1", "deadline=60", "deadline=0.5")
-        assert time.monotonic() - began < 10
 
 
 @pytest.mark.parametrize(
