@@ -173,7 +173,7 @@ def _most_sent(config: RetryConfig) -> int:
 def _longest_sleep(config: RetryConfig) -> float | None:
     """Return the bound of sleeping if each wait is as long as a server or the program may ask for."""
     asks_itself = config.classifiers or config.validate
-    if config.patience_for_hints is not None and not asks_itself:
+    if config.patience_for_hints() is not None and not asks_itself:
         # Twice the patience bounds all that a server asks for, and the wait in the queue.
         slept = _longest(config, 0.0, 0.0)
         return slept if slept is None or waits_for_service(config) else slept + 2 * config.patience

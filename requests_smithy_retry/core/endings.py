@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
@@ -46,11 +45,9 @@ class TooManyResponses(MaxRetryError):
         return type(self), (str(self.pool), self.url, self.status, self.sentence)
 
 
-def is_raised(response: Response | None, stop_reason: StopReason, listed: Collection[int] = ()) -> bool:
-    """Return True if ``raise_on_status`` applies to this response."""
-    if response is None or stop_reason not in EXHAUSTED:
-        return False
-    return response.status_code >= 400 or response.status_code in listed
+def is_raised(response: Response | None, stop_reason: StopReason) -> bool:
+    """Return True if ``raise_on_status`` applies to this response: a retry was wanted, and none is left."""
+    return response is not None and stop_reason in EXHAUSTED
 
 
 def status_error(response: Response, history: RetryHistory) -> Exception:

@@ -256,7 +256,7 @@ def end_refused(call: Call, refusal: RetryError) -> RetryHistory:
         end_attempt(call, refusal, verdict)
     config, exchange = call.config, call.exchange
     if exchange is not None:
-        is_carried = is_raised(exchange.response, refusal.stop_reason, call.policy.config.retry_status_codes)
+        is_carried = is_raised(exchange.response, refusal.stop_reason)
         exchange.finalize(raises=config.raise_on_status and is_carried)
     seconds = None if exchange is None else getattr(wait_that_ended(exchange.error), "seconds", None)
     if refusal.stop_reason is StopReason.RATE_LIMITED and refusal.unmade is not None:
@@ -288,7 +288,7 @@ def hand_over(call: Call, history: RetryHistory) -> Response:
     assert response is not None
     attach(response, history)
     call.adapter._fill_retries(response, call.history)
-    if call.config.raise_on_status and is_raised(response, history.stop_reason, call.policy.config.retry_status_codes):
+    if call.config.raise_on_status and is_raised(response, history.stop_reason):
         return raise_alone(call, status_error(response, history))
     return response
 

@@ -92,7 +92,6 @@ class Policy:
         """The classifiers that may know a request."""
         self.heeds_hints: bool = config.heeds_hints
         self.most_attempts: int | None = config.most_attempts
-        self.patience_for_hints: float | None = config.patience_for_hints
         self._take_previous: tuple[bool, ...] = tuple(map(takes_previous_delay, backoffs))
 
     @classmethod
@@ -118,7 +117,7 @@ class Policy:
         """
         backoff = self._backoff(reason.kind, outcome, retry, previous)
         hints, longest = self._hints(reason, outcome), math.inf
-        patience = self.patience_for_hints if options.patience is None else options.patience
+        patience = self.config.patience_for_hints(options)
         for hint in hints:
             if is_too_long(hint, self.config.max_retry_after):
                 return TooLong(hint, f"max_retry_after is {self.config.max_retry_after:g} s")

@@ -178,6 +178,7 @@ class RetryBudget(Quota):
         self.bucket: PaidBucket = PayoffTokenBucket() if bucket is None else bucket
         self._price_of = price_of
         self._born = now
+        self._forgot_at = -inf
         self._max_waiters = max_waiters
         self.renew_lock()
         renew_lock_after_fork(self)
@@ -232,8 +233,16 @@ class RetryBudget(Quota):
     def succeeded(self, progress: Progress, now: float, latency: float = 0.0, timeout: float | None = None) -> None:
         with self.lock:
             is_alone = self._queue.succeeded(now, latency, timeout, is_first=progress.failed_at is None)
-        if progress.spent and is_alone:
+        if progress.spent and is_alone and not self._is_forgotten(progress):
             self.bucket.succeeded(progress.spent)
+
+    def unsent(self, progress: Progress) -> None:
+        if not self._is_forgotten(progress):
+            super().unsent(progress)
+
+    def _is_forgotten(self, progress: Progress) -> bool:
+        """Return True for an operation that began before :meth:`forget`: it paid from a bucket that is gone."""
+        return progress.began < self._forgot_at
 
     @property
     def is_waited_on(self) -> bool:
@@ -243,6 +252,7 @@ class RetryBudget(Quota):
         with self.lock:
             self._queue.release_all_waiters(now)
             self._queue, self._first_tries = WaitQueue(now, max_waiters=self._max_waiters), 0
+            self._forgot_at = now
         self.bucket.forget()
 
     def snapshot(self, now: float) -> TokenBucketSnapshot:

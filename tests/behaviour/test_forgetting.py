@@ -201,3 +201,20 @@ def test_what_goes_while_others_forget_is_passed_over() -> None:
     held.append(RetryAdapter())
     forget_everything()
     assert (1, []) == (len(alive), held)
+
+
+@pytest.mark.parametrize("end", ["given back", "succeeded"])
+def test_what_was_paid_before_does_not_come_back_after_it(end: str) -> None:
+    """The bucket holds what a new one holds, however much was paid from the one before."""
+    clock = FakeClock()
+    strategy, error = StandardRetryStrategy(clock=clock), TimeoutError()
+    tokens = [strategy.acquire_initial_retry_token() for _ in range(2)]
+    paid = [strategy.refresh_retry_token_for_retry(token_to_renew=token, error=error) for token in tokens]
+    clock.advance(1)
+    strategy.forget()
+    for token in paid:
+        if end == "given back":
+            token.give_back()
+        else:
+            strategy.record_success(token=token)
+    assert 2.0 == strategy.snapshot().buckets[None].available

@@ -29,9 +29,15 @@ def end(status: int, reason: StopReason = StopReason.QUOTA_EXCEEDED, url: str = 
 
 @pytest.mark.parametrize("reason", [reason for reason in StopReason if reason is not StopReason.SUCCESS])
 @pytest.mark.parametrize("status", [200, 304, 399, 400, 429, 503, 599])
-def test_a_bad_status_is_raised_only_where_a_retry_was_wanted(status: int, reason: StopReason) -> None:
-    """Any other answer is what the caller asked for; a success too, of which a classifier wanted a better one."""
-    assert isinstance(end(status, reason), StatusError) == (status >= 400 and reason.name in WANTED)
+def test_an_answer_is_raised_only_where_a_retry_was_wanted(status: int, reason: StopReason) -> None:
+    """Also a success of which a classifier wanted a better one; any other answer is what the caller asked for."""
+    assert isinstance(end(status, reason), StatusError) == (reason.name in WANTED)
+
+
+def test_an_answer_that_validate_rejects_to_the_end_is_raised() -> None:
+    """It is no success to the program, whatever its status."""
+    adapter = scripted(*[200] * 9, validate=lambda _: False, raise_on_status=True, max_attempts=2)
+    assert isinstance(ended(adapter), StatusError)
 
 
 def test_the_error_of_a_bad_status_tells_its_story() -> None:

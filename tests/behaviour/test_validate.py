@@ -50,14 +50,13 @@ def soon(response: requests.Response) -> float:
         ),
         ([EMPTY] * 2, {"validate": soon, "operation_timeout": 8}, (b"", 2, StopReason.DEADLINE)),
         ([EMPTY], {"validate": lambda _: 500.0}, (b"", 1, StopReason.HINT_TOO_LONG)),
-        ([EMPTY] * 2, {"validate": is_there, "raise_on_status": True, "max_attempts": 2}, (b"", 2, None)),
     ],
 )
 @pytest.mark.parametrize("way", ["adapter", "block"])
 def test_false_is_a_failure_and_seconds_are_a_poll(
     way: str, script: list[Any], options: dict[str, Any], expected: tuple[bytes, int, StopReason | None]
 ) -> None:
-    """The last response is returned, also with ``raise_on_status``, which goes by statuses."""
+    """The last response is returned."""
     options = dict(options)
     block = {"validate": options.pop("validate")} if way == "block" and "validate" in options else {}
     adapter = scripted(*script, **options)
