@@ -61,6 +61,8 @@ def is_stale(connection: Any, now: float, most: float) -> bool:
     answer = getattr(connection, "_HTTPConnection__response", None)  # until the next request is sent
     if answer is not None and (answer.length or not answer.isclosed() or answer.status == SWITCHED):
         return True
+    if getattr(answer, "is_unread", False):
+        return True
     peer: Peer | None = getattr(getattr(connection, "connect", None), "peer", None)
     if peer is not None and len(peer.addresses) > 1 and peer.is_avoided(this_thread.tried):
         return True

@@ -219,6 +219,15 @@ class CheckedResponse(http.client.HTTPResponse):
     length: int | None
     retries_off = False
     """True while retries are switched off."""
+    is_unread = False
+    """True if it was closed with bytes in its buffer: its connection has the rest, and can carry no other answer."""
+
+    def close(self) -> None:
+        reader = getattr(self.fp, "raw", None)
+        if isinstance(reader, Reader) and not reader.closed:
+            self.is_unread = bool(reader.held_ahead or reader.in_buffer(self.fp))
+        super().close()
+
     watch: Watch | None = None
     """Sees its body."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +13,7 @@ import requests.exceptions as rex
 from requests.adapters import HTTPAdapter
 
 from requests_smithy_retry import RetryAdapter, StopReason, mount, retry_history
-from requests_smithy_retry.testing import FakeClock
+from requests_smithy_retry.testing import Behaviour, FakeClock
 from tests.faults import (
     AnswerBeforeUpload,
     BadChunkSize,
@@ -239,3 +240,22 @@ def test_the_default_clock_really_waits():
             assert 200 == client.get(server.url).status_code
         first, second = server.requests
         assert 0.06 <= second.arrived - first.arrived < 60
+
+
+class FirstChunk(Behaviour):
+    """Sends the head and a chunk, and no more for now."""
+
+    def act(self, wire, request):
+        wire.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2710\r\n" + b"x" * 10_000 + b"\r\n")
+
+
+def test_a_connection_that_is_given_back_unread_is_closed_though_its_response_is_gone():
+    """What comes later on it is no answer to the next request."""
+    with FaultServer([FirstChunk()], default=Reply(body=b"next")) as server, requests.Session() as made:
+        mount(made)
+        response = made.get(server.url, stream=True, timeout=20)
+        response.raw.release_conn()
+        del response
+        gc.collect()
+        assert b"next" == made.get(server.url, timeout=20).content
+        assert 2 == server.connections

@@ -210,7 +210,7 @@ def test_who_waits_for_a_look_up_that_was_interrupted_hears_of_it(monkeypatch: p
 
 
 @pytest.mark.parametrize(
-    "function", ["look_at", "_described", "shown", "_renewed", "note", "give_up", "hand_over", "_fill_retries"]
+    "function", ["look_at", "_described", "shown", "__renewed", "note", "give_up", "hand_over", "_fill_retries"]
 )
 @pytest.mark.parametrize("options", [{}, {"operation_timeout": 60}], ids=["plain", "deadline"])
 def test_a_response_between_two_owners_is_closed(function: str, options: dict[str, Any]) -> None:
