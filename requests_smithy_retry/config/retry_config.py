@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from ..features.redis import RedisClient
     from ..features.urllib3_retry.translation import JitteredBackoff, Urllib3Rules
     from .report import Setting, WorstCase
-    from .retry_options import OperationOptions
 else:  # pragma: no branch - for typing.get_type_hints; a config knows no HTTP library and no feature
     from ..typing_names import Self
 
@@ -221,16 +220,14 @@ class RetryConfig:
         """True if waits that servers ask for are made; a translated urllib3 ``Retry`` may switch them off."""
         return self.rules is None or self.rules.heeds_hints
 
-    def patience_for_hints(self, options: OperationOptions | None = None) -> float | None:
+    def patience_for_hints(self, of_block: float | None = None) -> float | None:
         """Return the patience that also bounds what servers ask for: one given without ``max_retry_after``, or None.
 
-        :param options: of the blocks around the call, whose patience comes first.
+        :param of_block: the patience of the blocks around the call, which comes first.
         """
         if self.is_given("max_retry_after"):
             return None
-        if options is not None and options.patience is not None:
-            return options.patience
-        return self.patience if self.is_given("patience") else None
+        return self.patience if of_block is None and self.is_given("patience") else of_block
 
     def effective(self, name: str) -> Any:
         """Return the value of an option that is in force: its own, or that of the published numbers."""

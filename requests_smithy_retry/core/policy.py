@@ -117,7 +117,7 @@ class Policy:
         """
         backoff = self._backoff(reason.kind, outcome, retry, previous)
         hints, longest = self._hints(reason, outcome), math.inf
-        patience = self.config.patience_for_hints(options)
+        patience = self.config.patience_for_hints(options.patience)
         for hint in hints:
             if is_too_long(hint, self.config.max_retry_after):
                 return TooLong(hint, f"max_retry_after is {self.config.max_retry_after:g} s")

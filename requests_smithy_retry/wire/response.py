@@ -168,12 +168,12 @@ class Reader(socket.SocketIO):
 
     def in_buffer(self, above: BufferedReader) -> bytes:
         """Return the unread bytes in the buffer above, without making it read more."""
-        kept = self.ahead, self.failure, self.ended
-        self.ahead, self.failure = bytearray(), None
+        kept = self.ahead, self.failure, self.ended, self.watch
+        self.ahead, self.failure, self.watch = bytearray(), None, None
         try:
             return above.peek()
         finally:
-            self.ahead, self.failure, self.ended = kept
+            self.ahead, self.failure, self.ended, self.watch = kept
 
     def fetch_ahead(self, seconds: float | None) -> bool:
         """Do one ``recv`` and keep its bytes for later reads; return False if no byte came in time, or none will.
@@ -219,7 +219,7 @@ class CheckedResponse(http.client.HTTPResponse):
     length: int | None
     retries_off = False
     """True while retries are switched off."""
-    is_unread = False
+    is_unread: bool = False
     """True if it was closed with bytes in its buffer: its connection has the rest, and can carry no other answer."""
 
     def close(self) -> None:

@@ -215,7 +215,8 @@ def test_a_view_has_one_bound_for_all_its_calls() -> None:
 def test_a_declined_card_is_the_payers() -> None:
     """It is neither retried nor taken for a fault of the upstream, and the next card has a key of its own."""
     with FaultServer([Reply(402), Reply(body=b"{}")]) as server:
-        client = run(web_blocks()[:1], server)["app"].test_client()
+        slow = {"operation_timeout=1.5": "operation_timeout=60", "attempt_timeout=0.6": "attempt_timeout=30"}
+        client = run(web_blocks()[:1], server, **slow)["app"].test_client()
         assert [402, 200] == [client.post("/orders/17/payment").status_code for _ in range(2)]
     assert ['"order-17-0"', '"order-17-1"'] == [each.header("Idempotency-Key") for each in server.requests]
 

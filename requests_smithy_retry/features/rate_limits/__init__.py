@@ -180,7 +180,7 @@ class UsedUpLimitClassifier:
 def ends_of(call: Call) -> float:
     """Return the moment after which a call does not wait for a limit: its deadline, or the end of a given patience."""
     deadline = inf if call.deadline is None else call.deadline
-    given = call.policy.config.patience_for_hints(call.options)
+    given = call.policy.config.patience_for_hints(call.options.patience)
     if given is None:
         return deadline
     now, waited = call.clock.now(), call.before.delay
