@@ -223,10 +223,12 @@ class CheckedResponse(http.client.HTTPResponse):
     """True if it was closed with bytes in its buffer: its connection has the rest, and can carry no other answer."""
 
     def close(self) -> None:
-        reader = getattr(self.fp, "raw", None)
-        if isinstance(reader, Reader) and not reader.closed:
-            self.is_unread = bool(reader.held_ahead or reader.in_buffer(self.fp))
-        super().close()
+        reader = getattr(self.fp, "raw", None) if self.chunked is True else None  # else its length tells
+        try:
+            if isinstance(reader, Reader) and not reader.closed:
+                self.is_unread = bool(reader.held_ahead or reader.in_buffer(self.fp))
+        finally:
+            super().close()
 
     watch: Watch | None = None
     """Sees its body."""
