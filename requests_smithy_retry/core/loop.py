@@ -68,14 +68,21 @@ def operate(call: Call, attempt: Outcome | None) -> Response:
             failed = call.shown(attempt)
             if attempt.is_success and isinstance(failed.verdict.action, NoActionIndicated):
                 return succeed(call)
-            attempt = judged(call, failed, first_refusal)
+            refused = refusal_of(call, failed, first_refusal)
+            if refused is None:
+                call.retry(retry_of(call, failed))
+                attempt = None
+                continue
+            attempt = call.look_again()  # if the rest of its body broke off, that is judged in its place
+            if attempt is None or refused.stop_reason is not StopReason.NOT_RETRYABLE:
+                raise refused
     except RetryError as refusal:
         # Without its own traceback, which would keep what the attempt got alive as long as the caller keeps the error.
         return give_up(call, refusal.with_traceback(None))
     except WaitEnded as ended:
         return end_wait(call, ended)
     finally:
-        attempt = failed = error = None  # the traceback of an error that is raised leads to this frame
+        attempt = failed = error = refused = None  # the traceback of an error that is raised leads to this frame
 
 
 def begin(call: Call) -> RetryError | None:
@@ -113,21 +120,6 @@ def make_attempt(call: Call) -> Exception | None:
             raise  # a feature, a listener or the program ended the call before anything was sent
         return error
     return None
-
-
-def judged(call: Call, failed: AttemptFailed, first_refusal: RetryError | None) -> Outcome | None:
-    """Have a retry follow, and return None; or return what is to be judged next: the rest of a body that broke off.
-
-    :raises RetryError: if no attempt follows.
-    """
-    refusal = refusal_of(call, failed, first_refusal)
-    if refusal is None:
-        call.retry(retry_of(call, failed))
-        return None
-    rest = call.look_again()
-    if rest is None or refusal.stop_reason is not StopReason.NOT_RETRYABLE:
-        raise refusal
-    return rest
 
 
 def refusal_of(call: Call, failed: AttemptFailed, first_refusal: RetryError | None) -> RetryError | None:

@@ -220,3 +220,17 @@ def test_no_stream_that_is_lost_keeps_its_adapter(attempts: int, after: Any) -> 
         del session
         let_go()
         assert reference() is None
+
+
+@pytest.mark.usefixtures("no_collector")
+def test_no_last_answer_whose_coding_ends_early_keeps_its_adapter() -> None:
+    """It is read on once no attempt follows; the error that is met then does not lead to what was decided before."""
+    cut = Reply(404, {"Content-Encoding": "gzip, gzip"}, gzip.compress(gzip.compress(b"x"))[:7])
+    with FaultServer(default=cut) as server:
+        session = made()
+        reference = weakref.ref(session.get_adapter(server.url))
+        get(session, server.url)
+        assert server.requests
+        del session
+        let_go()
+        assert reference() is None
