@@ -73,7 +73,7 @@ CAUSES: tuple[tuple[type[BaseException], str], ...] = (
     (http.client.IncompleteRead, "the body broke off"),
     (uex.ReadTimeoutError, "read timed out"),
 )
-"""What happened to a connection, by the exceptions that are found among the causes."""
+"""The fault of a connection, by the exceptions that are found among the causes."""
 
 
 def cause_in_words(error: BaseException | None) -> str | None:

@@ -44,7 +44,7 @@ BODY_TOO_LONG = "the response of {} is too long to be let go, so it cannot wait"
 
 
 class Plan(NamedTuple):
-    """What the calls of an adapter share, computed once.
+    """The values that all calls of an adapter share, computed once.
 
     :param policy: of the config, for a strategy whose tokens have none of their own.
     :param beside: classifiers of the config, which are asked beside those of a strategy that is not built in.

@@ -139,9 +139,9 @@ class Signing:
     at: float | None = None
     """The moment of the last signature, on the adapter's clock; None: it was before the call."""
     asked: Headers = field(default_factory=CaseInsensitiveDict)
-    """What changed before the call, by a redirect or the auth's own answer; the auth's headers replace it."""
+    """The changes before the call, by a redirect or the auth's own answer; the auth's headers replace them."""
     kept: Headers = field(default_factory=CaseInsensitiveDict)
-    """What the program changed, which stays."""
+    """The changes of the program, which stay."""
     hooks: tuple[Any, ...] = ()
     """The auth's own, of the last signature."""
 

@@ -21,7 +21,7 @@ RISKY = frozenset({"PATCH", "POST"})
 
 
 class Decision(NamedTuple):
-    """Whether an adapter gets retries.
+    """The decision whether an adapter gets retries.
 
     :param sentence: as that of an :class:`AdapterKind`.
     :param needed: as that of an :class:`AdapterKind`.

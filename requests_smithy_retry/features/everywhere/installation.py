@@ -32,7 +32,7 @@ else:  # pragma: no branch - for typing.get_type_hints; what a policy needs is i
 
 
 class RunOptions(NamedTuple):
-    """How ``run`` installs.
+    """The options of an installation that ``run`` makes.
 
     :param refuse: is called with the error of a bad policy.
     :param warn: is called with a sentence as soon as an adapter is left alone while none has retries.
