@@ -161,6 +161,14 @@ def connection_was_given_back_unread(program: Program, difference: Difference) -
     return is_given_back and (differs_by_connection(difference) or difference.where == "connections")
 
 
+def plain_waits_on_what_was_given_back(program: Program, difference: Difference) -> bool:
+    """Plain sends its next request over a connection that was given back unread, and takes the rest for no answer."""
+    given_back = next((at for at, line in enumerate(program.lines) if "release_conn" in line), None)
+    if given_back is None or difference.line is None or call_of(program, difference.line) < given_back:
+        return False
+    return "Read timed out" in text_of(difference, "plain") and not text_of(difference)
+
+
 def retries_are_in_raw(program: Program, difference: Difference) -> bool:
     """The history of `raw.retries` has rows, and `raw.geturl` goes by them, as with urllib3's own retries."""
     line = "" if difference.line is None else program.lines[difference.line]
@@ -195,6 +203,7 @@ RULES = (
     Rule("a coded body is read before hooks", "2.3", coded_body_is_read_before_hooks, ("places", "connections")),
     Rule("an answer that waited is let go", "2.7", answer_that_waited_is_let_go),
     Rule("given back unread, then closed", "14.1", connection_was_given_back_unread, ("connections", "places")),
+    Rule("given back unread, then waited on", "14.1", plain_waits_on_what_was_given_back, EVERYTHING),
     Rule("rows for retries", "11.2", retries_are_in_raw),
     Rule("a head without its end is an error", "14.4", head_is_cut, EVERYTHING),
     Rule("a coding without its end is an error", "14.4", coding_is_cut, ("places", "connections")),
