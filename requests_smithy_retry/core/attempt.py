@@ -151,8 +151,9 @@ class AttemptFailed(Exception):
         most, number = self.options.max_attempts, self.outcome.attempt
         if most is not None and not self.outcome.has_progressed and number >= most:
             raise RetryError(stop_reason=StopReason.MAX_ATTEMPTS)
-        if not leaves_time(self.clock.now() + delay, self.deadline):
-            raise too_late(delay, source)
+        now = self.clock.now()
+        if not leaves_time(now + delay, self.deadline):
+            raise too_late(delay, source, is_over=not leaves_time(now, self.deadline))
 
     def wait_in(self, place: Place, what: str) -> Any:
         """Wait in a place by the clock of the call, and return its answer."""

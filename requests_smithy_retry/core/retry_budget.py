@@ -216,8 +216,9 @@ class RetryBudget(Quota):
                 progress = self._queue.paid(progress, bounds, price, now + delay)
             after = self.bucket.available
             return Grant(progress, delay, payment=Payment(after + price, after, self.bucket.source))
-        waiter = Waiter(progress, bounds, now, now + failure.hint, uncounted=failure.uncounted)
         with self.lock:
+            earliest = self._queue.earliest(progress, bounds, failure, now)
+            waiter = Waiter(progress, bounds, now, earliest, uncounted=failure.uncounted)
             refusal = self._queue.may_join(waiter, now)
         if refusal is not None:
             return Refused(refusal)

@@ -128,19 +128,26 @@ def too_long(hint: Hint, why: str, wall: float) -> RetryError:
     return RetryError(why, stop_reason=StopReason.HINT_TOO_LONG, unmade=hint)
 
 
-def too_late(seconds: float, source: str) -> RetryError:
-    """Return the refusal of a wait that would not end before the deadline."""
+def too_late(seconds: float, source: str, *, is_over: bool = False) -> RetryError:
+    """Return the refusal of a wait that would not end before the deadline.
+
+    :param is_over: the deadline has passed already.
+    """
     why = f"the next wait of {seconds_text(seconds)} ({source}) would not end in time"
+    why = "the deadline passed during the attempt" if is_over else why
     return RetryError(why, stop_reason=StopReason.DEADLINE, unmade=Hint(seconds, source))
 
 
-def refusal(refused: Refused, bounds: Bounds, scope: str | None, seconds: float) -> RetryError:
+def refusal(
+    refused: Refused, bounds: Bounds, scope: str | None, seconds: float, *, is_throttled: bool = False
+) -> RetryError:
     """Return a quota's refusal with a plain sentence that says why.
 
     :param scope: of the service; None for operations without one.
     :param seconds: of waiting for the service in all.
+    :param is_throttled: the service asked for fewer requests.
     """
-    service = display_scope(scope)
+    service, does = display_scope(scope), "limiting requests" if is_throttled else "failing"
     waited = f"waited {seconds_text(seconds)}: " if seconds else ""
     reason, why = refused.reason, refused.reason.value
     if refused.why:
@@ -148,9 +155,9 @@ def refusal(refused: Refused, bounds: Bounds, scope: str | None, seconds: float)
     elif reason in (StopReason.PATIENCE, StopReason.DEADLINE) and bounds.patience <= 0:
         reason, why = StopReason.QUOTA_EXCEEDED, f"the retry budget of {service} is empty, and patience is 0"
     elif reason is StopReason.PATIENCE:
-        why = f"{waited}{service} has been failing for longer than patience allows ({bounds.patience:g} s)"
+        why = f"{waited}{service} has been {does} for longer than patience allows ({bounds.patience:g} s)"
     elif reason is StopReason.DEADLINE:
-        why = f"{waited}{service} was failing until the deadline"
+        why = f"{waited}{service} was {does} until the deadline"
     elif reason is StopReason.LINE_FULL:
         why = f"too many operations are waiting for {service} already"
     return RetryError(why, stop_reason=reason)

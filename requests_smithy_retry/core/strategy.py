@@ -419,7 +419,8 @@ class StandardRetryStrategy:
             why = f"all waits must be over {delay.longest:g} s after the call began, twice the patience"
             raise too_long(delay.asked, why, outcome.wall)
         if not leaves_time(outcome.ended + delay.seconds, failed.deadline):
-            raise too_late(delay.seconds, delay.source)
+            is_over = not leaves_time(outcome.ended, failed.deadline)
+            raise too_late(delay.seconds, delay.source, is_over=is_over)
         return delay
 
     def __check_poll(self, failed: AttemptFailed, progress: Progress, bounds: Bounds, wait: Hint) -> None:
@@ -444,7 +445,8 @@ class StandardRetryStrategy:
         delay: float,
     ) -> RetryError:
         """Return the refusal of a quota; that of a long poll has the delay before its answer is handed over."""
-        error, resend = refusal(refused, bounds, token.token_scope, waited), failed.outcome.resend
+        error = refusal(refused, bounds, token.token_scope, waited, is_throttled=failed.is_throttling_error)
+        resend = failed.outcome.resend
         is_long_poll = failed.options.long_poll if resend is None else resend.long_poll
         if is_long_poll and refused.reason is not StopReason.MAX_ATTEMPTS:
             error.delay = delay or None

@@ -157,7 +157,7 @@ class Progress(NamedTuple):
 class Waiter:
     """One operation in the queue.
 
-    :param earliest: the moment before which it does not go, because a server asked for that.
+    :param earliest: the moment before which it does not go: see :meth:`WaitQueue.earliest`.
     :param uncounted: seconds that are not counted as patience.
     :param wake: wakes its thread, so that it looks again.
     """
@@ -294,6 +294,16 @@ class WaitQueue:
             return None if bounds.gives_up_at(progress.began, self.down_since) <= now + delay else delay
         return max(failure.delay, min(delay, bounds.asks_last_at(progress.began, self.down_since) - now))
 
+    def earliest(self, progress: Progress, bounds: Bounds, failure: Failure, now: float) -> float:
+        """Return the moment before which an operation does not leave the queue.
+
+        One that is throttled waits for its backoff, or its own limit would refuse it after each success of the others.
+        """
+        if not failure.throttled:
+            return now + failure.hint
+        last = bounds.asks_last_at(progress.began, self.down_since)
+        return now + max(failure.hint, failure.delay if last <= now else min(failure.delay, last - now))
+
     def may_join(self, waiter: Waiter, now: float) -> StopReason | None:
         """Return the reason why an operation may not wait now, or None."""
         if now >= waiter.leaves_at(self.down_since):
@@ -332,7 +342,7 @@ class WaitQueue:
         self.leave(waiter, now)
         refusal = waiter.refusal_at(now)
         is_over = self.answered_at > waiter.joined and self._age(now) < waiter.bounds.patience
-        why = "{service} is back, but it did not serve all who waited for it in time" if is_over else ""
+        why = "{service} answers others, but it did not serve this request in time" if is_over else ""
         return Refused(refusal, now - waiter.joined, why if refusal is StopReason.PATIENCE else "")
 
     def leave(self, waiter: Waiter, now: float) -> None:

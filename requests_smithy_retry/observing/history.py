@@ -228,7 +228,7 @@ class RetryHistory(NamedTuple):
 def wait_text(scope: str | None, seconds: float, why: str) -> str:
     """Return a wait for the service in words."""
     service = display_scope(scope)
-    return f"waited {seconds_text(seconds)}: {service} was failing; asked again when {why}"
+    return f"waited {seconds_text(seconds)} for {service}: asked again when {why}"
 
 
 def verdict_text(vote: Vote) -> str:

@@ -72,7 +72,7 @@ def log_waiting(request: PreparedRequest, record: AttemptRecord, scope: str) -> 
     """Log that an operation waits for its service from now on, at INFO."""
     if logger.isEnabledFor(logging.INFO):
         said = request.method, safe_url(request.url), display_scope(scope), record.number, record.told
-        message = "%s %s waits: %s is failing (attempt %d ended with %s)"
+        message = "%s %s waits for %s: attempt %d ended with %s"
         logger.info(message, *said, extra=_extra(request, record))
 
 

@@ -131,7 +131,7 @@ def test_without_a_number_a_service_that_is_down_is_asked_as_often_as_patience_h
     [
         *[(503, patience, None, 3, StopReason.MAX_ATTEMPTS) for patience in (5.0, 0.0)],
         *[(503, patience, most, most, StopReason.MAX_ATTEMPTS) for patience in (5.0, 0.0) for most in (2, 5)],
-        (429, 5.0, None, 7, StopReason.PATIENCE),  # who is throttled may go on while there is patience
+        (429, 5.0, None, 5, StopReason.PATIENCE),  # who is throttled may go on while there is patience
     ],
 )
 def test_while_the_service_works_for_others_there_are_three_attempts(

@@ -398,6 +398,23 @@ def test_a_pool_rides_out_that_each_of_its_calls_is_throttled(times: int) -> Non
     assert (times + 1) * 16 == len(server.requests)
 
 
+@pytest.mark.parametrize("every", [0.02, 0.1, 1.0])
+def test_a_path_that_is_throttled_while_others_work_is_asked_with_backoff(every: float) -> None:
+    """A limit of its own may hold for one path or customer: the successes of others do not end it."""
+    adapter = scripted(*[lambda request: 429 if "bad" in request.url else 200] * 2000, clock=TurnClock())
+    send(adapter)
+    histories: list[Any] = []
+
+    def others() -> None:
+        while not histories:
+            send(adapter)
+            adapter.clock.sleep(every)
+
+    adapter.clock.run([others, lambda: histories.append(retry_history(send(adapter, url=f"{URL}/bad")))])
+    assert 4 <= len(histories[0].attempts) <= 9
+    assert "failing" not in histories[0].explain()
+
+
 @pytest.mark.parametrize("poisoned", [1, 2, 8])
 @pytest.mark.parametrize("options", [{"patience": 120}, {}])
 def test_a_request_that_always_gets_a_500_is_no_outage(

@@ -13,7 +13,7 @@ from requests_smithy_retry.testing import FakeClock, scripted
 from tests.support import Reply, before_each_sleep, send
 
 THINGS = "https://api.example.com:443/things"
-WAITED = "waited 1.95 s: https://api.example.com was failing; asked again when nobody had asked for a while"
+WAITED = "waited 1.95 s for https://api.example.com: asked again when nobody had asked for a while"
 
 
 def down_for(seconds: float, **options: Any) -> Any:
@@ -104,11 +104,11 @@ def test_the_log_says_that_somebody_waits_and_for_how_long_it_was(caplog: pytest
     assert [
         f"retry 1 of GET {THINGS} in 0.050 s (backoff): attempt 1 ended with 503",
         f"retry 2 of GET {THINGS} in 0.100 s (backoff): attempt 2 ended with 503",
-        f"GET {THINGS} waits: https://api.example.com is failing (attempt 3 ended with 503)",
+        f"GET {THINGS} waits for https://api.example.com: attempt 3 ended with 503",
         f"retry 3 of GET {THINGS}: {WAITED.replace('1.95 s', '0.5 s')}",
-        f"GET {THINGS} waits: https://api.example.com is failing (attempt 4 ended with 503)",
+        f"GET {THINGS} waits for https://api.example.com: attempt 4 ended with 503",
         f"retry 4 of GET {THINGS}: {WAITED}",
-        f"GET {THINGS} waits: https://api.example.com is failing (attempt 5 ended with 503)",
+        f"GET {THINGS} waits for https://api.example.com: attempt 5 ended with 503",
         f"retry 5 of GET {THINGS}: {WAITED.replace('1.95 s', '2.3 s')}",
     ] == [message for _, message in records(caplog, logging.INFO, 3)]
     told = vars(caplog.records[-1])

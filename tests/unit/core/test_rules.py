@@ -130,6 +130,13 @@ def test_a_refusal_says_why(
     assert (reason or refused.reason, words) == (error.stop_reason, str(error))
 
 
+@pytest.mark.parametrize("reason", [StopReason.PATIENCE, StopReason.DEADLINE])
+def test_a_service_that_throttles_is_not_said_to_fail(reason: StopReason) -> None:
+    """It limits requests."""
+    said = str(refusal(Refused(reason), Bounds(), SERVICE, 0, is_throttled=True))
+    assert ("limiting requests" in said, "failing" in said) == (True, False)
+
+
 def test_a_wait_that_is_not_made_is_told() -> None:
     """With its seconds and its source, so that a caller knows when to come again."""
     long, late = too_long(Hint(90.0, "retry-after"), "max_retry_after is 60 s", 0.0), too_late(2.0, "backoff")
@@ -139,3 +146,5 @@ def test_a_wait_that_is_not_made_is_told() -> None:
     assert (StopReason.HINT_TOO_LONG, Hint(90.0, "retry-after")) == (long.stop_reason, long.unmade)
     assert "the next wait of 2 s (backoff) would not end in time" == str(late)
     assert (StopReason.DEADLINE, Hint(2.0, "backoff")) == (late.stop_reason, late.unmade)
+    over = too_late(2.0, "backoff", is_over=True)
+    assert ("the deadline passed during the attempt", late.unmade) == (str(over), over.unmade)

@@ -92,6 +92,25 @@ def test_a_throttled_attempt_counts_for_none_but_the_first_while_it_may_wait(age
 
 
 @pytest.mark.parametrize(
+    ("failure", "after", "seconds"),
+    [
+        (Failure(delay=2.0), 1.0, 0.0),  # it is not throttled
+        (Failure(delay=2.0, hint=1.0), 1.0, 1.0),
+        (Failure(delay=2.0, throttled=True), 1.0, 2.0),
+        (Failure(delay=2.0, hint=3.0, throttled=True), 1.0, 3.0),
+        (Failure(delay=2.0, hint=1.0, throttled=True), 1.0, 2.0),
+        (Failure(delay=4.0, throttled=True), 7.0, 2.9),  # it asks once more before it gives up after 10 s
+        (Failure(delay=4.0, throttled=True), 9.95, 4.0),  # and has done so
+    ],
+)
+def test_who_is_throttled_leaves_the_queue_no_earlier_than_its_backoff(failure, after, seconds):
+    """Others succeed, but its own limit may still hold."""
+    queue = WaitQueue(0.0, max_waiters=9)
+    earliest = queue.earliest(Progress(0.0), Bounds(), failure, after)
+    assert pytest.approx(after + seconds) == earliest
+
+
+@pytest.mark.parametrize(
     ("answered", "facts", "counted", "down_since"),
     [
         (9.9, {"is_answer": True}, 3, None),  # it answers others well, so this request is at fault
@@ -205,7 +224,7 @@ def test_who_gives_up_while_the_service_is_back_is_told_so():
     scene.now = 110.0
     refused = scene.look(last)
     assert (StopReason.PATIENCE, 10.0) == refused[:2]
-    assert "is back" in refused.why
+    assert "answers others" in refused.why
 
 
 def test_a_full_line_refuses():
