@@ -377,12 +377,14 @@ class WaitQueue:
         return False
 
     def _release_waiters(self, now: float, needs: float = 0.0) -> None:
-        """Let waiters go from the front while there is credit; those with too little time left are skipped."""
+        """Let waiters go from the front while there is credit; those that may not go, or have too little time, stay."""
         if self._credit < 1:
             return
         for waiter in tuple(self.waiters):
             deadline = waiter.bounds.deadline
-            if now < waiter.earliest or (deadline is not None and deadline - now < needs):
+            is_late = deadline is not None and deadline - now < needs
+            # A success that was under way when it failed does not show that it may go.
+            if is_late or now < waiter.earliest or waiter.joined > self.well_at:
                 continue
             self._credit -= 1
             self._release_waiter(waiter, now, waiter.progress, "another request succeeded")

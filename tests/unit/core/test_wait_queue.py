@@ -91,6 +91,16 @@ def test_a_throttled_attempt_counts_for_none_but_the_first_while_it_may_wait(age
     assert counted == scene.fail(progress=progress, throttled=True).counted
 
 
+@pytest.mark.parametrize(("latency", "gone"), [(0.02, 0), (0.01, 1), (0.0, 1)])
+def test_who_failed_while_an_attempt_was_under_way_does_not_go_for_its_success(latency, gone):
+    """With 16 threads that get slow answers, one path that always fails was asked twenty times."""
+    scene = Scene()
+    waiter = scene.join()
+    scene.now += 0.01
+    scene.succeed(latency=latency)
+    assert gone == (waiter.released is not None)
+
+
 @pytest.mark.parametrize(
     ("failure", "after", "seconds"),
     [
