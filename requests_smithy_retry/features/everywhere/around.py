@@ -181,7 +181,7 @@ class RetryAdapterAround(RetryAdapter, Delegating):
         decision, policy = decide(self.theirs, self._name, retries, self._mounted), self._policy
         if decision.is_translated:
             try:
-                policy = with_translated(policy, translate(retries))
+                policy = with_translated(policy, translate(retries, warns=False))
             except (RetryConfigError, RetryConfigWarning) as refusal:
                 decision = Decision(f"{self._name}, whose max_retries cannot be translated: {refusal}", "replace")
         is_off = self._is_dry or decision.needed is not None

@@ -119,8 +119,11 @@ def given_retry(max_retries: Any) -> Any:
     return max_retries.given if isinstance(max_retries, QuietRetry) else max_retries
 
 
-def translate(max_retries: Any) -> Translated:
-    """Return the options that a ``max_retries`` asks for: a number of retries, None or a urllib3 ``Retry``."""
+def translate(max_retries: Any, *, warns: bool = True) -> Translated:
+    """Return the options that a ``max_retries`` asks for: a number of retries, None or a urllib3 ``Retry``.
+
+    :param warns: False: its adapter is not ours, so that what requests ignores is no news to the program.
+    """
     max_retries = given_retry(max_retries)
     if max_retries is UNSET:
         return {}
@@ -131,7 +134,7 @@ def translate(max_retries: Any) -> Translated:
     if isinstance(max_retries, Retry):
         from .translation import translate_retry  # few programs give one
 
-        return translate_retry(max_retries)
+        return translate_retry(max_retries, warns=warns)
     if isinstance(max_retries, (int, float)) and max_retries is not True and max_retries >= 0:
         if max_retries == math.inf:
             return {"max_attempts": UNLIMITED}

@@ -156,8 +156,8 @@ class HintedStatusClassifier:
         return verdict_on_status(response.status_code)
 
 
-def translate_retry(retry: Retry) -> dict[str, Any]:
-    """Return the options that a ``Retry`` asks for; warn of settings that cannot be honoured."""
+def translate_retry(retry: Retry, *, warns: bool) -> dict[str, Any]:
+    """Return the options that a ``Retry`` asks for; warn of settings that cannot be honoured, if that is wanted."""
     found = overridden(retry)
     if found:
         allowed = (
@@ -168,7 +168,7 @@ def translate_retry(retry: Retry) -> dict[str, Any]:
         )
         raise RetryConfigError("max_retries", retry, "code", allowed)
     dropped = not_honoured(retry)
-    if dropped:
+    if dropped and warns:
         warnings.warn(f"max_retries={retry!r}: {'; '.join(dropped)}", RetryConfigWarning, stacklevel=level_outside())
     # The default of HTTPAdapter itself retries nothing and raises for no status.
     is_default = retry.total == 0 and not retry.status_forcelist and not own_methods(retry)
