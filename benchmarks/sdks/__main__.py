@@ -33,7 +33,7 @@ import trustme
 from benchmarks.command import describe, forget_settings
 from tests.faults import FaultServer
 
-from .rows import SAFE, rows
+from .rows import rows
 from .service import FAULTS, LIMITED, REDIRECT, REFUSED, Service
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,7 +62,8 @@ class Child:
         one = self.service
         one.begin(call, fault, at)
         told: dict[str, Any] = self.ask(call=call, here=here, refused=int(fault == REFUSED))
-        return {**told, "trace": one.trace, "applied": dict(one.applied), "unknown": one.unknown}
+        seen = {"trace": one.trace, "safe": one.safe, "applied": dict(one.applied), "unknown": one.unknown}
+        return {**told, **seen}
 
     def time(self, call: int, times: int) -> float:
         """Make a call so often; return the CPU time."""
@@ -116,14 +117,14 @@ def faults(row: dict[str, Any], way: str, python: str, *, only_well: bool = Fals
 def verdict(found: dict[str, Any], well: dict[str, Any], fault: str, at: int) -> str:
     """Return what became of a call that met a fault.
 
-    ``careful`` is an error where nobody can know if the request was applied, or a redirect that the client does not
-    follow; ``missed`` is one that a repetition could have spared.
+    ``careful`` is an error where nobody can know if the request was applied, or where its vendor answers a second one
+    otherwise, or a redirect that the client does not follow; ``missed`` is one that a repetition could have spared.
     """
     if any(count > well["applied"].get(request, 0) for request, count in found["applied"].items()):
         return "twice"
     if found["ended"] == "right":
         return "right" if found["told"] == well["told"] else "wrong"
-    could_repeat = fault != REDIRECT and (well["trace"][at] in SAFE or fault in (LIMITED, REFUSED))
+    could_repeat = fault != REDIRECT and (well["safe"][at] or fault in (LIMITED, REFUSED))
     return "hang" if found["ended"] == "hang" else "missed" if could_repeat else "careful"
 
 

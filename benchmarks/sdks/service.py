@@ -59,6 +59,7 @@ class Service:
         self._fault, self._at = fault, at
         self._patience = 0 if at_once else 1
         self.trace: list[str] = []
+        self.safe: list[bool] = []
         self.applied = Counter[str]()
         self.unknown: list[str] = []
         self._known: set[str | int] = set()
@@ -70,6 +71,7 @@ class Service:
             is_hit = self._fault not in ("", REFUSED) and len(self.trace) == self._at
             self.trace.append(request.method)
             answer = next((each for each in self._answers if _fits(each, request)), None)
+            self.safe.append(request.method in SAFE and "again" not in (answer or {}))
             if answer is None:
                 self.unknown.append(f"{request.method} {request.target}")
                 return Reply(404, JSON, b'{"message": "no such path"}')
