@@ -64,7 +64,10 @@ def coding_is_cut(program: Program, difference: Difference) -> bool:
 
 
 def body_is_cut(program: Program, difference: Difference) -> bool:
-    """A body without its last byte or chunk is cut, to `readinto` as well, and with urllib3 1.26."""
+    """A body without its last byte or chunk is cut, to `readinto` as well, and with urllib3 1.26.
+
+    urllib3's error for a cut body is in a cycle of frames, so its adapter is left until garbage is collected.
+    """
     answer, name = answer_to(program, difference), "IncompleteRead"
     return answer.cut > 0 and name in text_of(difference) and name not in text_of(difference, "plain")
 
@@ -96,14 +99,19 @@ def bytes_before_a_break_are_counted(program: Program, difference: Difference) -
     return breaks and (is_told or (line.startswith("see(r.raw.length_remaining,") and plain[1:] == ours[1:]))
 
 
-def bytes_before_a_reset_are_read(program: Program, difference: Difference) -> bool:
-    """Who reads a part gets what came before a reset, so it may have enough, or fail to decode it; plain loses it."""
-    if difference.line is None or "Connection reset" not in text_of(difference, "plain"):
+def bytes_before_a_break_are_read(program: Program, difference: Difference) -> bool:
+    """Who reads a part gets what came before a reset or a silence, so it may have enough, or fail to decode it.
+
+    Plain loses it.
+    """
+    broken = re.search("Connection reset|Read timed out", text_of(difference, "plain"))
+    if difference.line is None or broken is None:
         return False
     parts = r"next\(|tarfile|zipfile|readline|readinto|peek\(|read1?\(\d"
     is_part = re.search(parts, program.lines[difference.line]) is not None
-    resets = any(answer.then == "reset" and answer.cut for answers in program.script.values() for answer in answers)
-    return resets and is_part and (not text_of(difference) or "failed to decode" in text_of(difference))
+    then = "reset" if "reset" in broken[0] else "drain"
+    breaks = any(answer.then == then and answer.cut for answers in program.script.values() for answer in answers)
+    return breaks and is_part and (not text_of(difference) or "failed to decode" in text_of(difference))
 
 
 def bytes_before_a_break_are_decoded(program: Program, difference: Difference) -> bool:
@@ -139,7 +147,8 @@ def one_shot_is_not_sent_again(program: Program, difference: Difference) -> bool
 
 def call_is_saved(program: Program, difference: Difference) -> bool:
     """A retry saves a call for which plain has an error."""
-    return "requests.exceptions.ConnectionError" in text_of(difference, "plain") and not text_of(difference)
+    is_lost = re.match(r"requests\.exceptions\.(Connection|Proxy)Error", text_of(difference, "plain"))
+    return is_lost is not None and not text_of(difference)
 
 
 def failed_connection_is_closed(program: Program, difference: Difference) -> bool:
@@ -162,11 +171,12 @@ def connection_was_given_back_unread(program: Program, difference: Difference) -
 
 
 def plain_waits_on_what_was_given_back(program: Program, difference: Difference) -> bool:
-    """Plain sends its next request over a connection that was given back unread, and takes the rest for no answer."""
+    """Plain sends its next request over a connection that was given back unread, and takes the rest for an answer."""
     given_back = next((at for at, line in enumerate(program.lines) if "release_conn" in line), None)
     if given_back is None or difference.line is None or call_of(program, difference.line) < given_back:
         return False
-    return "Read timed out" in text_of(difference, "plain") and not text_of(difference)
+    plain, ours = text_of(difference, "plain"), text_of(difference)
+    return "BadStatusLine" in plain or ("Read timed out" in plain and not ours)
 
 
 def retries_are_in_raw(program: Program, difference: Difference) -> bool:
@@ -207,10 +217,10 @@ RULES = (
     Rule("rows for retries", "11.2", retries_are_in_raw),
     Rule("a head without its end is an error", "14.4", head_is_cut, EVERYTHING),
     Rule("a coding without its end is an error", "14.4", coding_is_cut, ("places", "connections")),
-    Rule("a body that is cut is an error", "14.4", body_is_cut, ("places", "connections")),
+    Rule("a body that is cut is an error", "14.4", body_is_cut, ("places", "connections", "left")),
     Rule("bytes before a break are counted", "14.6", bytes_before_a_break_are_counted),
     Rule("bytes before a break are decoded", "14.6", bytes_before_a_break_are_decoded),
-    Rule("bytes before a reset are read", "14.6", bytes_before_a_reset_are_read, ("places", "connections")),
+    Rule("bytes before a break are read", "14.6", bytes_before_a_break_are_read, ("places", "connections")),
     Rule("interim answers of a proxy are passed over", "14.4", interim_answers_of_a_proxy),
     Rule("a stream's error says where it broke off", "14.6", says_why_not_continued),
 )
