@@ -186,7 +186,10 @@ def retries_are_in_raw(program: Program, difference: Difference) -> bool:
 
 
 def coded_body_is_read_before_hooks(program: Program, difference: Difference) -> bool:
-    """A hook that looks at the connection, or closes it, finds a coded body read."""
+    """A hook that looks at the connection, or closes it, finds a coded body read.
+
+    Where it takes a part of a redirect's, plain cannot decode the rest, and does not go on.
+    """
     looks = any(re.match(r"hook = .*(raw|close\(\)|connection\.send)", line) for line in program.lines)
     if not looks or not any(answer.coding for answers in program.script.values() for answer in answers):
         return False
@@ -210,7 +213,12 @@ RULES = (
     Rule("a continued body comes in other pieces", "14.6", continued_body_has_other_pieces),
     Rule("a failed attempt's connection is closed", "2.7", failed_connection_is_closed, ("connections", "places")),
     Rule("chunks can be read in two ways", "14.4", chunks_are_read_in_two_ways, ("places", "connections", "left")),
-    Rule("a coded body is read before hooks", "2.3", coded_body_is_read_before_hooks, ("places", "connections")),
+    Rule(
+        "a coded body is read before hooks",
+        "2.3",
+        coded_body_is_read_before_hooks,
+        ("places", "connections", "requests"),
+    ),
     Rule("an answer that waited is let go", "2.7", answer_that_waited_is_let_go),
     Rule("given back unread, then closed", "14.1", connection_was_given_back_unread, ("connections", "places")),
     Rule("given back unread, then waited on", "14.1", plain_waits_on_what_was_given_back, EVERYTHING),
