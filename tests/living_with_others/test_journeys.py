@@ -265,6 +265,39 @@ def test_what_a_retry_after_holds_back(paths: str, pacing: str, sent: list[int])
     assert sent == counts
 
 
+METRICS = """
+import os
+from types import SimpleNamespace
+{app}
+{metrics}
+app.test_client().get("/things")
+{configuration}
+child_exit(None, SimpleNamespace(pid=os.getpid()))
+answer = app.test_client().get("/metrics")
+print(answer.content_type)
+print(answer.text)
+"""
+
+
+def test_the_metrics_of_all_workers_are_what_prometheus_reads(tmp_path: Path) -> None:
+    """The view adds up what the directory holds, and says of which type it is; gunicorn's hook marks a worker dead."""
+    pytest.importorskip("prometheus_client")
+    app, metrics, configuration = (
+        next(block for block in all_blocks_of("web-service.md") if word in block)
+        for word in ("def things", "def metrics", "def child_exit")
+    )
+    code = METRICS.format(app=app, metrics=metrics, configuration=configuration)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
+    environment["SMITHY_RETRY_TELEMETRY"] = "prometheus"
+    with FaultServer([Reply(503), Reply(body=b"{}")]) as server:
+        code = code.replace("https://api.example.com", server.url)
+        command = [sys.executable, "-c", code]
+        said = subprocess.run(command, env=environment, check=True, capture_output=True, text=True, timeout=60).stdout
+    content_type, text = said.split("\n", 1)
+    assert content_type.startswith("text/plain; version=")
+    assert re.search(r'requests_smithy_retry_retries_total{.*scope="[^"]*/things"} 1.0\n', text), text
+
+
 def test_health_says_since_when_an_upstream_fails() -> None:
     """Of each service that the process has called: null after a success, then the time of the first failure."""
     with FaultServer([Reply(body=b"{}")], default=Reply(503)) as server:
