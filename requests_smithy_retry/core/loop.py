@@ -118,8 +118,15 @@ def make_attempt(call: Call) -> Exception | None:
     except Exception as error:
         if not call.is_sent:
             raise  # a feature, a listener or the program ended the call before anything was sent
-        return error
-    return None
+        stopped = None if call.observed is None else call.observed.stopped_by()
+        if stopped is None:
+            return error
+    else:
+        return None
+    try:
+        raise stopped  # by a listener, and not what requests made of it
+    finally:
+        del stopped  # its traceback refers to this frame
 
 
 def refusal_of(call: Call, failed: AttemptFailed, first_refusal: RetryError | None) -> RetryError | None:

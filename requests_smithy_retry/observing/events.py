@@ -248,13 +248,25 @@ class ObservedOperation:
             self._copy = (self._base or self.request).copy()
         return self._copy
 
+    _stopped_by: Exception | None = None
+
+    def stopped_by(self) -> Exception | None:
+        """Return what a listener raised while the attempt's body came, once: it ends the call, whatever its class."""
+        error, self._stopped_by = self._stopped_by, None
+        return error
+
     @property
     def heard(self) -> Callable[[int, int | None, int], None] | None:
         """The function to call with each part of a body; None if no listener wants it."""
         return self._body_came if self.adapter.listeners.hears_bodies else None
 
     def _body_came(self, received: int, total: int | None, resumes: int) -> None:
-        self.adapter.listeners.body_progress(BodyProgress(self, received, total, resumes))
+        try:
+            self.adapter.listeners.body_progress(BodyProgress(self, received, total, resumes))
+        except Exception as error:
+            if self.is_under_way:
+                self._stopped_by = error
+            raise
 
     def succeeded_at_once(self, response: Response, started: float) -> None:
         """Emit ``after_attempt`` of a first-try success."""

@@ -18,6 +18,7 @@ import pytest
 import requests
 import urllib3.exceptions
 from requests.adapters import HTTPAdapter
+from urllib3.exceptions import ProtocolError
 
 from requests_smithy_retry import (
     RetryAdapter,
@@ -27,6 +28,7 @@ from requests_smithy_retry import (
     retry_options,
     retry_summary,
 )
+from requests_smithy_retry.interruptions import causes
 from requests_smithy_retry.testing import FakeClock
 from tests.faults import (
     BadChunkSize,
@@ -392,6 +394,30 @@ def test_a_listener_hears_of_the_progress(stream: bool) -> None:
     bar = SimpleNamespace(body_progress=lambda event: heard.append((event.received, event.total, event.resumes)))
     assert BODY == got(Shelf(100_000, 50_000), stream, listeners=[bar])
     assert (sorted(heard), (len(BODY), len(BODY), 2)) == (heard, heard[-1])
+
+
+class Stopped(Exception):
+    """What a listener raises."""
+
+
+@pytest.mark.parametrize("error", [RuntimeError, TimeoutError, OSError, requests.Timeout, ProtocolError, Stopped])
+@pytest.mark.parametrize("length", [100, 100_000])
+def test_what_a_listener_raises_while_a_body_comes_ends_the_call(error: type[Exception], length: int) -> None:
+    """It reaches the caller unchanged, and nothing is sent again, though the wire raises errors of its class, too."""
+    made = error("by the listener")
+
+    def stop(event: Any) -> None:
+        raise made
+
+    with FaultServer(default=Reply(200, {"ETag": '"1"'}, b"x" * length)) as server:
+        with session(listeners=[SimpleNamespace(body_progress=stop)]) as asking, pytest.raises(error) as caught:
+            asking.get(server.url)
+        assert (made, 1) == (caught.value, len(server.requests))
+        wrapped = error, requests.RequestException
+        with session(listeners=[SimpleNamespace(body_progress=stop)]) as asking, pytest.raises(wrapped) as streamed:
+            asking.get(server.url, stream=True).content  # noqa: B018
+        assert made in causes(streamed.value)  # urllib3 wraps it as an error of the wire
+        assert 2 == len(server.requests)
 
 
 def test_each_attempt_of_a_continued_body_is_told_once() -> None:

@@ -138,6 +138,8 @@ class WatchedBody:
         """Its received bytes, framed."""
         self._failure: Exception | None = None
         self._heard = heard
+        self._is_stopped = False
+        """A listener raised: the error is no one of the wire, whatever its class."""
         self._length: int | None = original.length
         self.total: int | None = original.length
         """The length of the encoded body; None while it is unknown."""
@@ -170,7 +172,9 @@ class WatchedBody:
                 is_first = self.pieces == 1 and self._failure is None
                 return self._read(reader, buffer) if is_first else self._go_on(buffer)
             except WIRE as error:  # noqa: PERF203 - it goes on elsewhere
-                if self._ends_by_itself or is_interruption(error) or not self._breaks_off(reader, error):
+                if self._is_stopped or self._ends_by_itself or is_interruption(error):
+                    raise
+                if not self._breaks_off(reader, error):
                     raise
                 if self._failure is not None:
                     return 0
@@ -297,7 +301,11 @@ class WatchedBody:
 
     def _tell(self) -> None:
         if self._heard is not None and self.received > self.began_at:
-            self._heard(self.received, self.total, self.pieces - 1)
+            try:
+                self._heard(self.received, self.total, self.pieces - 1)
+            except Exception:
+                self._is_stopped = True
+                raise
 
     def _continued(self, most: int) -> bytes:
         """Return bytes of the rest, framed as the first head announced; none at the end."""
