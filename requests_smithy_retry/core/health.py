@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from math import inf
 from typing import NamedTuple
 
 from ..classifiers.actions import ErrorKind
@@ -13,6 +14,8 @@ from .rules import asks_again
 
 KNOWN_FOR = 300.0
 """Seconds without an attempt after which the health of a service is unknown."""
+LATE = 2
+"""The number of an operation that gave up late, after its service was back: not the first one."""
 SOON = 1.0
 """Seconds in which a service answers of which nothing else is known."""
 
@@ -38,6 +41,8 @@ class Health:
     def __init__(self) -> None:
         self._failing: Failing | None = None
         """None: the last thing seen was a success."""
+        self._back_at: float = -inf
+        """When the attempt was sent whose success ended the last outage in which operations gave up."""
         self.latency: float | None = None
         """Seconds that the last success took; None: none was seen."""
         self.renew_lock()
@@ -49,6 +54,8 @@ class Health:
 
     def failed(self, began: float, now: float) -> None:
         """Record an attempt that shows that the service fails; ``began`` is when it was sent."""
+        if began < self._back_at:
+            return  # it shows that of the outage before
         with self._lock:
             known = self._known(began) or Failing(now, now)
             since = known.since if known.attempt_failed else now
@@ -63,10 +70,18 @@ class Health:
             return None
         with self._lock:
             past, self._failing = self._known(began), None
+            if past is not None and past.gave_up:
+                self._back_at = began
             return past
 
-    def gave_up(self, now: float) -> int:
-        """Count an operation that gave up, and return its number since the service last answered well."""
+    def gave_up(self, began: float | None, now: float) -> int:
+        """Count an operation that gave up, and return its number since the service last answered well.
+
+        :param began: when its last attempt was sent; None: nothing was. One sent before the service was back is of
+            the outage before: it is not counted, and its number is :data:`LATE`.
+        """
+        if began is not None and began < self._back_at:
+            return LATE
         with self._lock:
             known = self._known(now) or Failing(now, now)
             self._failing = known._replace(until=now, gave_up=known.gave_up + 1)
@@ -87,6 +102,7 @@ class Health:
     def forget(self) -> None:
         """Start over."""
         self._failing = self.latency = None
+        self._back_at = -inf
 
 
 def shows_failure(

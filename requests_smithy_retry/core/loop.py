@@ -358,7 +358,8 @@ def end_history(
     if call.rest is not None:
         reason, why = call.rest.ending(reason, why)
     pieces = () if call.response is None else vars(call.response).get(PIECES, ())
-    history = call.history.history(reason, why, call.most_attempts, call.scope.health, error, seconds, pieces)
+    began = None if last is None else last.started
+    history = call.history.history(reason, why, call.most_attempts, call.scope.health, began, error, seconds, pieces)
     if call.rest is None:
         call.adapter.counters.ended(call.scope_name, with_pieces(history, pieces))
     else:

@@ -166,6 +166,7 @@ class Recorder:
         why: str,
         most: int | None,
         health: Health,
+        began: float | None,
         error: Exception | None,
         retry_after: float | None = None,
         pieces: Iterable[RetryHistory] = (),
@@ -175,6 +176,7 @@ class Recorder:
         :param reason: for which it is over; ``why`` is the phrase.
         :param most: the most attempts that it might have made, if that is known.
         :param health: of the service, which counts the operations that give up.
+        :param began: when the last attempt was sent; None: nothing was.
         :param error: of the last attempt; its text is left out.
         :param retry_after: seconds after which a new call is worthwhile, if that is known.
         :param pieces: the continuations of the body of a success, of which listeners hear, too.
@@ -190,7 +192,7 @@ class Recorder:
             return history
         number = 0
         if history.gave_up and not history.is_ended_by_program:
-            number = health.gave_up(self.clock.now())
+            number = health.gave_up(began, self.clock.now())
         if history.gave_up or deleted_by is not None:
             log_end(self.request, history, number)
         if self.observed is not None:

@@ -19,6 +19,7 @@ from requests_smithy_retry.testing import Reply as FullReply
 from requests_smithy_retry.testing import ScriptedReply as Reply
 from tests.kinds import Wrapper
 from tests.support import URL, Guide, ended, read_timeout, scripted, send
+from tests.turns import TurnClock
 
 LOGGER = "requests_smithy_retry"
 SERVICE = "https://api.example.com"
@@ -105,6 +106,30 @@ def test_a_single_operation_that_gave_up_is_one_warning(caplog: pytest.LogCaptur
     start = f"GET {SERVICE}:443/things/"
     assert [start] * 3 == [line[: len(start)] for line in lines(caplog, logging.WARNING)]
     assert 3 == len([line for line in lines(caplog, logging.INFO) if "in which 1 operation gave up" in line])
+
+
+def test_a_call_under_way_when_the_service_came_back_begins_no_outage(caplog: pytest.LogCaptureFixture) -> None:
+    """It gives up after the end was logged, of which no other line would tell that it is over."""
+    clock = TurnClock()
+    adapter = testing.scripted(clock=clock, patience=0, max_attempts=1)
+
+    def hang(request: Any) -> Any:
+        clock.sleep(1.0)
+        return read_timeout()
+
+    def others() -> None:
+        adapter.script[:] = [503, 503]
+        calls(adapter, 2)
+        clock.sleep(0.5)
+        adapter.script[:] = [200]
+        calls(adapter, 1)
+
+    adapter.script[:] = [hang]
+    clock.run([lambda: ended(adapter, url=f"{URL}/slow"), others])
+    down, back = lines(caplog, logging.WARNING)
+    assert ("Until" in down, back) == (True, f"{BACK} 0.5 s, in which 2 operations gave up")
+    assert f"GET {SERVICE}:443/things/slow: gave up after attempt 1" in lines(caplog, logging.INFO)[-1]
+    assert [None] == [bucket.down_for for bucket in adapter.strategy.snapshot().buckets.values()]
 
 
 @pytest.mark.parametrize("options", [{"patience": 0}, {"max_attempts": 3}, {"patience": 0, "max_attempts": 2}])
