@@ -69,7 +69,8 @@ def body_is_cut(program: Program, difference: Difference) -> bool:
     urllib3's error for a cut body is in a cycle of frames, so its adapter is left until garbage is collected.
     """
     answer, name = answer_to(program, difference), "IncompleteRead"
-    return answer.cut > 0 and name in text_of(difference) and name not in text_of(difference, "plain")
+    is_cut = answer.cut > 0 or SHORT in answer.headers
+    return is_cut and name in text_of(difference) and name not in text_of(difference, "plain")
 
 
 def chunks_are_read_in_two_ways(program: Program, difference: Difference) -> bool:
@@ -188,7 +189,8 @@ def retries_are_in_raw(program: Program, difference: Difference) -> bool:
 def coded_body_is_read_before_hooks(program: Program, difference: Difference) -> bool:
     """A hook that looks at the connection, or closes it, finds a coded body read.
 
-    Where it takes a part of a redirect's, plain cannot decode the rest, and does not go on.
+    Where it takes a part of a redirect's, plain cannot decode the rest, and does not go on; and urllib3's error for
+    chunks that a hook took a part of is in a cycle of frames.
     """
     looks = any(re.match(r"hook = .*(raw|close\(\)|connection\.send)", line) for line in program.lines)
     if not looks or not any(answer.coding for answers in program.script.values() for answer in answers):
@@ -217,7 +219,7 @@ RULES = (
         "a coded body is read before hooks",
         "2.3",
         coded_body_is_read_before_hooks,
-        ("places", "connections", "requests"),
+        ("places", "connections", "requests", "left"),
     ),
     Rule("an answer that waited is let go", "2.7", answer_that_waited_is_let_go),
     Rule("given back unread, then closed", "14.1", connection_was_given_back_unread, ("connections", "places")),
