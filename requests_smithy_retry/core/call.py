@@ -159,7 +159,7 @@ class Call:
     @property
     def as_sent(self) -> Sent:
         """The attempt under way, for a body that it brings."""
-        return Sent(self.number_shown, self.started, this_thread.peer)
+        return Sent(self.number_shown, self.started, this_thread.peer, self.sent)
 
     @property
     def deadline(self) -> float | None:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from requests import Response
+    from requests import PreparedRequest, Response
 
     from ..classifiers.fold import Classification
     from ..classifiers.outcome import Outcome
@@ -60,11 +60,13 @@ class Sent(NamedTuple):
     :param number: in the history, from 1.
     :param started: the moment on the clock.
     :param peer: the far end of its connection.
+    :param request: as it was sent: the rest is asked for with the same headers.
     """
 
     number: int
     started: float
     peer: Peer | None
+    request: PreparedRequest
 
 
 class Rest(Protocol):

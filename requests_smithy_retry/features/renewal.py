@@ -57,7 +57,10 @@ class Renewal(Feature):
         if response.status_code != UNAUTHORIZED or not self._may_renew(call):
             return response
         call.data[DONE] = True
-        return send(call) if call.goes_anew(partial(renewed, self.renew), "on_unauthorized") else response
+        if call.goes_anew(partial(renewed, self.renew), "on_unauthorized"):
+            response = send(call)
+            self._remember(call, response)
+        return response
 
     def _remember(self, call: Call, response: Response) -> None:
         """Remember the origin that the program chose, for a redirected request and for the rest of a body."""
@@ -69,6 +72,7 @@ class Renewal(Feature):
                 _chains.pop(next(iter(list(_chains))), None)
         elif response.status_code < 400:
             _chains.pop(id(hooks), None)
+            call.data.pop(DONE, None)  # the credentials were good: they may expire before a body's rest is asked for
 
     def _may_renew(self, call: Call) -> bool:
         """Return True for a call with credentials, at the origin to which the program sent them, once."""

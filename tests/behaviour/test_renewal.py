@@ -152,6 +152,44 @@ def test_the_function_may_send_by_the_same_adapter() -> None:
     assert [401] == [response.status_code for response in seen_within]
 
 
+TAG = {"ETag": '"1"'}
+
+
+LONG = b"0123456789" * 20_000
+
+
+def piece(first: int, cut: int | None) -> Any:
+    """The rest of the long body from a byte on, which breaks off after so many bytes."""
+    headers = {**TAG, "Content-Range": f"bytes {first}-{len(LONG) - 1}/{len(LONG)}"}
+    whole = faults.Reply(206, headers, LONG[first:])
+    return whole if cut is None else faults.CutBody(whole, at=cut)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("expires", [1, 2, 3])
+def test_a_body_that_goes_on_has_the_newest_credentials(expires: int, stream: bool) -> None:
+    """Each time that they expire between two pieces, the function is asked, and what it returns is kept."""
+    asked: list[str] = []
+
+    def renew(response: requests.Response) -> dict[str, str]:
+        asked.append(response.request.headers["Authorization"])
+        return {"Authorization": f"Bearer {len(asked)}"}
+
+    pieces = [piece(3, 2), piece(5, 2), piece(7, None)]
+    script: list[Any] = [faults.CutBody(faults.Reply(200, TAG, LONG), at=3)]
+    for number, each in enumerate(pieces):
+        script += [faults.Reply(401), each] if number < expires else [each]
+    with faults.FaultServer(script) as server, requests.Session() as session:
+        session.mount("http://", RetryAdapter(on_unauthorized=renew, backoff=0))
+        got = session.get(server.url, headers={"Authorization": "Bearer 0"}, stream=stream, timeout=10)
+        assert LONG == got.content
+        sent = [request.header("Authorization") for request in server.requests]
+    wanted = ["Bearer 0"]
+    for number in range(3):
+        wanted += [f"Bearer {number}", f"Bearer {number + 1}"] if number < expires else [f"Bearer {expires}"]
+    assert (wanted, [f"Bearer {number}" for number in range(expires)]) == (sent, asked)
+
+
 def test_redirects_that_nobody_follows_are_forgotten() -> None:
     """Of more chains than are remembered, the last one is."""
     moved = Reply(302, {"Location": "/there"})

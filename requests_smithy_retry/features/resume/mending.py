@@ -39,7 +39,7 @@ def watch_body(call: Call, response: Response) -> None:
         plan = "nobody asked for a part"
         note_part(request, response, part)
     if body is not None and (is_told or isinstance(plan, Resumable)):
-        body.mend = functools.partial(mend, call, request, weakref.ref(response), plan)
+        body.mend = functools.partial(mend, call, weakref.ref(response), plan)
 
 
 def _extends(body: WatchedBody | None, plan: Resumable | str, part: ContentRange) -> bool:
@@ -90,9 +90,10 @@ class Rest:
         """The reason for which no rest can be asked for, and its phrase; None: it can."""
         return (StopReason.BODY_NOT_CONTINUED, not_continued(self.plan)) if isinstance(self.plan, str) else None
 
-    def request_from(self, request: PreparedRequest) -> PreparedRequest:
-        """Return the request for the rest; where none can be asked for, the one that brought the body."""
-        return request if isinstance(self.plan, str) else self.plan.request_from(request, self.body.received)
+    def next_request(self) -> PreparedRequest:
+        """Return the request for the rest; where none can be asked for, the one that brought the body so far."""
+        before = self.brought_by.request
+        return before if isinstance(self.plan, str) else self.plan.request_from(before, self.body.received)
 
     def receive(self, response: Response, sent: Sent) -> None:
         """Go on with an answer, if it fits."""
@@ -130,7 +131,6 @@ class Rest:
 
 def mend(
     call: Call,
-    request: PreparedRequest,
     response: weakref.ref[Response],
     plan: Resumable | str,
     body: WatchedBody,
@@ -146,7 +146,7 @@ def mend(
         if rest.refusal is not None and retry_history(rest.response) is None:
             raise broken_off(body, error, rest.why)  # the attempt under way tells of it, or nobody can ask any more
         try:
-            ended = go_on(call, rest.request_from(request), rest, failure, body.brought)
+            ended = go_on(call, rest.next_request(), rest, failure, body.brought)
         except requests.exceptions.RequestException as raised:
             ended = raised
         history = add_piece(response(), retry_history(ended))

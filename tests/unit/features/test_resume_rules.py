@@ -119,7 +119,7 @@ def test_stand_ins_are_not_watched():
     """A raw response that is not urllib3's is read as ever."""
     response = requests.Response()
     response.raw = io.BytesIO(b"abc")
-    assert watch(response.raw, Sent(1, 0.0, None)) is None
+    assert watch(response.raw, Sent(1, 0.0, None, requests.PreparedRequest())) is None
 
 
 def taken(*parts: bytes) -> tuple[Chunks, list[int]]:
