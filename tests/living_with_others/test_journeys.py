@@ -21,7 +21,8 @@ import pytest
 import requests
 
 from requests_smithy_retry import retry_options, retry_summary
-from requests_smithy_retry.testing import Behaviour, CutBody, FaultServer, RecordedRequest, Reply
+from requests_smithy_retry.testing import Behaviour, CloseAfterRequest, CutBody, FaultServer, RecordedRequest, Reply
+from tests.faults import Stall
 from tests.project.test_docs import BLOCK, ROOT, blocks_of
 
 pytestmark = pytest.mark.real_time
@@ -263,6 +264,44 @@ def test_what_a_retry_after_holds_back(paths: str, pacing: str, sent: list[int])
                 space["session"].get(f"{server.url}/things/{path}")
             counts.append(len(server.requests) - before)
     assert sent == counts
+
+
+def breaker_of(server: FaultServer) -> dict[str, Any]:
+    """Run the web service's page, with short times, and the circuit breaker in front of it."""
+    pytest.importorskip("circuitbreaker")
+    app, breaker = (
+        next(block for block in all_blocks_of("web-service.md") if word in block)
+        for word in ("def things", "CircuitBreaker")
+    )
+    return run([app, breaker], server, **{"timeout=1.5": "timeout=0.3", "timeout=0.6": "timeout=0.12"})
+
+
+@pytest.mark.parametrize(
+    ("upstream", "seconds", "is_open"),
+    [
+        (Stall(), None, True),
+        (CloseAfterRequest(), None, True),
+        (Stall(), 0.05, False),  # callers with little time: the upstream's usual answer comes later
+        (Stall(), 1e-9, False),  # nothing is sent
+        (Reply(404), None, False),
+    ],
+)
+def test_a_breaker_opens_in_an_outage_and_for_no_caller_with_little_time(
+    upstream: Behaviour, seconds: float | None, *, is_open: bool
+) -> None:
+    """Five calls that give up open it; the view then answers 503 at once."""
+    with FaultServer(default=upstream) as server:
+        space = breaker_of(server)
+        for _ in range(5):
+            block = contextlib.nullcontext() if seconds is None else retry_options(deadline=seconds)
+            with contextlib.suppress(requests.RequestException), block:
+                space["send"]("GET", f"{server.url}/things")
+        sent = len(server.requests)
+        space["app"].add_url_rule("/guarded", view_func=lambda: space["send"]("GET", f"{server.url}/things").text)
+        server.script([Reply(body=b"well")])
+        answer = space["app"].test_client().get("/guarded")
+        assert (answer.status_code, answer.headers.get("Retry-After")) == ((503, "2") if is_open else (200, None))
+        assert sent + (not is_open) == len(server.requests)
 
 
 METRICS = """
