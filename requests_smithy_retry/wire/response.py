@@ -135,9 +135,10 @@ class Reader(socket.SocketIO):
             raise http.client.IncompleteRead(b"")
 
     def close(self) -> None:
+        watch, self.watch = self.watch, None  # a connection keeps its last response, and so would keep the call
         try:
-            if self.watch is not None and not self.closed:
-                self.watch.close()
+            if watch is not None:
+                watch.close()
         finally:
             super().close()
 
@@ -230,9 +231,6 @@ class CheckedResponse(http.client.HTTPResponse):
         finally:
             super().close()
 
-    watch: Watch | None = None
-    """Sees its body."""
-
     def __init__(self, sock: Any, debuglevel: int = 0, method: str | None = None, url: str | None = None) -> None:
         self.answers_head: bool = method == "HEAD"
         if hasattr(type(sock), "_io_refs"):
@@ -322,8 +320,7 @@ class CheckedResponse(http.client.HTTPResponse):
             return data
         cut = http.client.IncompleteRead(data, amt - len(data))
         del data  # a traceback leads to this frame
-        if self.watch is not None:
-            self.watch.raise_failure()
+        self._raise_failure()
         raise cut
 
     def _read_much(self, amt: int) -> bytes:
@@ -332,9 +329,13 @@ class CheckedResponse(http.client.HTTPResponse):
         try:
             return _safe_read(self, amt)  # type: ignore[no-any-return]
         except http.client.IncompleteRead:
-            if self.watch is not None:
-                self.watch.raise_failure()
+            self._raise_failure()
             raise
+
+    def _raise_failure(self) -> None:
+        watch: Watch | None = getattr(getattr(self.fp, "raw", None), "watch", None)
+        if watch is not None:
+            watch.raise_failure()
 
 
 class _ReadsToLength(CheckedResponse):

@@ -46,6 +46,15 @@ MODES: dict[str, dict[str, Any]] = {
     "own scopes": {"scope": lambda request: "mine"},
     "listeners": {"listeners": [RetryListener()]},
 }
+
+
+class Heard(RetryListener):
+    """A listener that follows bodies."""
+
+    def body_progress(self, event: Any) -> None:
+        """Do nothing."""
+
+
 SCRIPTS: dict[str, list[Any]] = {
     "first try": [OK],
     "a retry": [Reply(503), OK],
@@ -153,6 +162,25 @@ def test_a_dropped_session_leaves_no_connection(mode: str, script: str, connecti
 
 
 @pytest.mark.usefixtures("no_collector")
+@pytest.mark.parametrize("framing", ["length", "chunked", "close"])
+@pytest.mark.parametrize("body", [b"", b"abc", b"long" * 100_000])
+@pytest.mark.parametrize("options", [{}, {"listeners": [Heard()]}], ids=["", "body_progress"])
+def test_a_dropped_session_whose_stream_was_read_leaves_no_connection(
+    options: dict[str, Any], body: bytes, framing: Any, connections: Any
+) -> None:
+    """A kept connection keeps its last response, which keeps nothing else."""
+    with FaultServer(default=Reply(200, {"ETag": '"1"'}, body, framing=framing)) as server:
+        for stream in (True, False):
+            session = made(**options)
+            reference = weakref.ref(session.get_adapter(server.url))
+            assert body == session.get(server.url, stream=stream).content
+            del session
+            let_go()
+            assert reference() is None
+        assert (2, 0) == (len(connections), still_open(connections))
+
+
+@pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize("mode", MODES)
 def test_fifty_dropped_sessions_leave_nothing(mode: str, connections: Any) -> None:
     """Fifty dropped sessions leave neither connections nor adapters."""
@@ -218,6 +246,22 @@ def test_no_stream_that_is_lost_keeps_its_adapter(attempts: int, after: Any) -> 
         with pytest.raises(requests.RequestException):
             session.get(server.url, stream=True).content  # noqa: B018
         del session
+        let_go()
+        assert reference() is None
+
+
+@pytest.mark.usefixtures("no_collector")
+def test_no_stream_that_fails_to_decode_before_it_breaks_off_keeps_its_adapter() -> None:
+    """What ends the body is kept for the read after the bytes that came, which is not made any more."""
+    cut = CutBody(Reply(200, {"Content-Encoding": "gzip"}, gzip.compress(bytes(range(256)))), at=72)
+    with FaultServer(default=cut) as server:
+        session = made()
+        reference = weakref.ref(session.get_adapter(server.url))
+        response = session.get(server.url, stream=True)
+        response.raw.read(2)
+        with pytest.raises(requests.RequestException, match="failed to decode"):
+            response.content  # noqa: B018
+        del response, session
         let_go()
         assert reference() is None
 

@@ -194,6 +194,7 @@ class WatchedBody:
             if not self._is_owed():
                 raise
             self._failure = ending.with_traceback(None)
+            error.__traceback__ = None  # of its cause: it leads to this body
         return True
 
     def raise_failure(self) -> None:
@@ -366,5 +367,5 @@ def watch(raw: Any, sent: Sent, heard: Heard | None = None) -> WatchedBody | Non
     if bool(raw.chunked) != bool(original.chunked):
         return None  # of chunks behind another transfer coding (``gzip, chunked``) urllib3 alone knows
     reader.tail = None  # its own framing sees the end
-    reader.watch = original.watch = body = WatchedBody(raw, reader, sent, heard)
+    reader.watch = body = WatchedBody(raw, reader, sent, heard)
     return body
