@@ -304,6 +304,19 @@ def test_a_breaker_opens_in_an_outage_and_for_no_caller_with_little_time(
         assert sent + (not is_open) == len(server.requests)
 
 
+def test_a_caller_with_little_time_does_not_close_a_breaker_again() -> None:
+    """It is no success: the failures before it still count."""
+    with FaultServer(default=CloseAfterRequest()) as server:
+        space = breaker_of(server)
+        for seconds in (9, 9, 9, 9, 1e-9, 9):
+            with contextlib.suppress(requests.RequestException), retry_options(deadline=seconds):
+                space["send"]("GET", f"{server.url}/things")
+        sent = len(server.requests)
+        with pytest.raises(space["CircuitBreakerError"]):
+            space["send"]("GET", f"{server.url}/things")
+        assert sent == len(server.requests)
+
+
 METRICS = """
 import os
 from types import SimpleNamespace
