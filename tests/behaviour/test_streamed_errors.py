@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import requests
 import responses
 from requests.adapters import HTTPAdapter
 
@@ -237,3 +238,26 @@ def test_the_rest_of_a_body_is_not_looked_at() -> None:
     with FaultServer(shelf) as server, session_with(kept) as made:
         assert made.get(server.url, stream=True, timeout=60).content == BUSY
     assert ([BUSY[:100]], {b""}) == (prefixes[:1], set(prefixes[1:]))
+
+
+@pytest.mark.parametrize("code", ["LOCKED", "FINAL"])
+def test_an_error_in_place_of_the_rest_of_a_body_is_seen(code: str) -> None:
+    """Its code decides, as that of an answer to the first request does."""
+
+    @classifier
+    def by_code(outcome: Any) -> RetryAction | None:
+        known = {b"LOCKED": RetryAction.client_error(), b"FINAL": RetryAction.retry_forbidden("final")}
+        return next((action for word, action in known.items() if word in outcome.body_prefix), None)
+
+    body = b"0123456789" * 20_000
+    rest = Reply(206, {"ETag": TAG, "Content-Range": f"bytes 9-{len(body) - 1}/{len(body)}"}, body[9:])
+    error = Reply(503 if code == "FINAL" else 409, JSON, json.dumps({"code": code}).encode())
+    with FaultServer([CutBody(Reply(200, {"ETag": TAG}, body), at=9), error, rest]) as server:
+        session = session_with(RetryAdapter(classifiers=[by_code], backoff=0))
+        response = session.get(server.url, stream=True)
+        if code == "LOCKED":
+            assert body == response.content
+        else:
+            with pytest.raises(requests.RequestException, match="503 where the rest was asked for"):
+                response.content  # noqa: B018
+        assert (3 if code == "LOCKED" else 2) == len(server.requests)
