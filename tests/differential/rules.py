@@ -129,6 +129,12 @@ def interim_answers_of_a_proxy(program: Program, difference: Difference) -> bool
     return "Tunnel connection failed: 1" in text_of(difference, "plain")
 
 
+def error_of_a_proxy_is_in_a_cycle(program: Program, difference: Difference) -> bool:
+    """urllib3's error for a refused CONNECT is in a cycle of frames, so what the call has, ours more, is left."""
+    refuses = any(path.endswith(":443") and answers[0].status >= 300 for path, answers in program.script.items())
+    return difference.where == "left" and refuses and any("proxies=" in line for line in program.lines)
+
+
 def continued_body_has_other_pieces(program: Program, difference: Difference) -> bool:
     """The same bytes come in other pieces where another answer brings the rest."""
     is_continued = program.area == "faults" and any(answer.then == "rest" for answer in program.script["/b"])
@@ -231,6 +237,7 @@ RULES = (
     Rule("bytes before a break are counted", "14.6", bytes_before_a_break_are_counted),
     Rule("bytes before a break are decoded", "14.6", bytes_before_a_break_are_decoded),
     Rule("bytes before a break are read", "14.6", bytes_before_a_break_are_read, ("places", "connections")),
+    Rule("urllib3's error of a proxy is in a cycle", "2.8", error_of_a_proxy_is_in_a_cycle),
     Rule("interim answers of a proxy are passed over", "14.4", interim_answers_of_a_proxy),
     Rule("a stream's error says where it broke off", "14.6", says_why_not_continued),
 )
