@@ -178,6 +178,7 @@ def test_a_worker_of_gunicorn_stops_in_the_middle_of_a_wait(tmp_path):
         application = block_with("app = Flask(").replace("https://api.example.com", server.url)
         application += block_with("def bounded").partition("assert ")[0]
         application = re.sub(r"(?<=patience=)0|(?<=timeout=)1\.5|1\.8", "100", application)
+        application = application.replace("basicConfig(", "basicConfig(level=logging.INFO, ")
         (tmp_path / "app.py").write_text(application)
         command = "-m gunicorn --preload --threads 4 --bind 127.0.0.1:0 --graceful-timeout 60 app:app"
         gunicorn = subprocess.Popen(
@@ -189,7 +190,7 @@ def test_a_worker_of_gunicorn_stops_in_the_middle_of_a_wait(tmp_path):
             address = next(found[1] for found in listening if found)
             with ThreadPoolExecutor() as pool:
                 answer = pool.submit(requests.get, f"{address}/things", timeout=300)
-                while not any(" waits: " in line for line in gunicorn.stderr):
+                while not any(" waits for " in line for line in gunicorn.stderr):
                     pass
                 gunicorn.send_signal(signal.SIGTERM)
                 begun = time.monotonic()
