@@ -42,7 +42,7 @@ class OperationOptions:
         None, types.boolean, "True: the requests may be sent again, whatever the method; False: they may not"
     )
     long_poll: bool | None = option(
-        None, types.boolean, "True: with an empty retry budget, the caller gets the outcome after the backoff"
+        None, types.boolean, "True: when budget or patience end the retries, the outcome comes after the backoff"
     )
     idempotency_key: bool | Callable[..., str] | None = option(
         None, types.idempotency_key, "as the option of the adapter: each operation gets its own key"

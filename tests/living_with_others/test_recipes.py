@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 import requests
 
 from requests_smithy_retry import mount
-from requests_smithy_retry.testing import CutBody, FaultServer, Reply
+from requests_smithy_retry.testing import CutBody, FaultServer, RecordedRequest, Reply, skipped_waits
 from tests.project.test_docs import blocks_of
 from tests.unit.features.redis.servers import RedisServer
 
@@ -82,6 +83,22 @@ def test_no_option_of_an_sdks_user_ends_the_loop_of_polls(options: dict[str, Any
         assert 2 + len(polls) == len(server.requests)
         with pytest.raises(TimeoutError):
             space["finished"](f"{server.url}/jobs/1", seconds=0.5, pause=0.1)
+
+
+def test_a_long_poll_waits_through_an_outage() -> None:
+    """The loop gets each answer and no exception; few requests go to a service that is down for 15 s."""
+    with FaultServer() as server, skipped_waits() as clock:
+
+        def news(request: RecordedRequest) -> Reply:
+            is_down = len(server.requests) > 1 and sum(clock.sleeps) < 15
+            return Reply(503 if is_down else 200, {}, b"[1, 2]")
+
+        server.script(news)
+        space = after("def news")
+        polls = space["news"](server.url)
+        assert [1, 2, 1, 2, 1] == list(itertools.islice(polls, 5))
+        space["session"].close()
+    assert len(server.requests) < 20
 
 
 def test_each_attempt_takes_a_permit_of_the_limiter_on_redis() -> None:
