@@ -104,8 +104,7 @@ class RetryConfig:
     max_retry_after: float = option(
         120.0,
         number(),
-        "longest wait that a server may ask for, s; a longer one ends the call; where only a patience is given, that "
-        "bounds it, too",
+        "longest wait that a server may ask for, s; a longer one ends the call",
     )
     max_wait: float | None = adapter_option(
         None, number(none=True), "longest wait of any kind, s; a longer one ends the call with RetryLater"

@@ -54,8 +54,8 @@ class OperationOptions:
     patience: float | None = option(
         None,
         number(),
-        "age that an outage may reach before calls stop waiting for the service, s; 0: no call waits; it also bounds a "
-        "server's wait, unless max_retry_after is given",
+        "age that an outage may reach before calls stop waiting for the service, s; 0: no call waits; a given one also "
+        "bounds a server's wait, unless max_retry_after is given",
     )
     max_wait: float | None = option(
         None, number(), "longest wait of any kind, s; a longer one ends the call with RetryLater"

@@ -97,7 +97,7 @@ class Call:
         self.strategy: RetryStrategy = plan.strategy
         self.policy: Policy = plan.policy
         self.limits: TimeLimits | None = None
-        if plan.has_limits or options.deadline is not None:
+        if plan.has_limits or options.deadline is not None or this_thread.deadline is not None:
             self.limits = TimeLimits(config, options, adapter.clock)
         self.scope_name: str = adapter.scope_of(request)
         self.observed: ObservedOperation | None = None

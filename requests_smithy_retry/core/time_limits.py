@@ -49,11 +49,13 @@ class TimeLimits:
     _timeout: Any = None
 
     def __init__(self, config: RetryConfig, options: OperationOptions, clock: Clock) -> None:
-        given = None if options.deadline is None else options.deadline.on(clock)
-        self.deadline: Deadline | None = earliest(after(config.operation_timeout, clock), given)
-        """That of the operation, on its clock; None for no limit."""
         self.outer: Deadline | None = this_thread.deadline
-        """The deadline of the operation around this one, in a generator that makes a body for instance."""
+        """The deadline of the attempt around this operation, which an adapter behind ours makes, for instance."""
+        given = earliest(options.deadline, self.outer)
+        self.deadline: Deadline | None = earliest(
+            after(config.operation_timeout, clock), None if given is None else given.on(clock)
+        )
+        """That of the operation, on its clock; None for no limit."""
         self._clock = clock
         self._attempt_timeout = config.operation_attempt_timeout
         if private.IS_FUTURE and (self.deadline or self._attempt_timeout) and is_first(_warned, "urllib3-future"):
@@ -80,8 +82,8 @@ class TimeLimits:
 
     @property
     def bound(self) -> Deadline | None:
-        """The end of the attempt under way, or of the last one; or of the operation around it."""
-        return self._bound if self.outer is None else earliest(self._bound, self.outer)
+        """The end of the attempt under way, or of the last one; before the first, that of the attempt around it."""
+        return self.outer if self._bound is None else self._bound
 
     def lift(self, response: Response) -> None:
         """Restore the usual timeout of a response that is handed over unread: its body has no deadline (contract 8.1).

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import traceback
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
+from requests import PreparedRequest, Response
+from requests.adapters import HTTPAdapter
 
 from requests_smithy_retry import (
     AttemptFailed,
@@ -23,11 +26,34 @@ from requests_smithy_retry import (
     retry_options,
 )
 from requests_smithy_retry.observing.summary import summary_of
-from requests_smithy_retry.testing import CutBody, FakeClock, FaultServer, Reply
+from requests_smithy_retry.testing import CutBody, FakeClock, FaultServer, Reply, skipped_waits
 from tests.support import Guide, ScriptedAdapter, prepare, reset_error, scripted, send, session_with
 from tests.unit.wire.support import nothing_left
 
 LONG = b"x" * 300_000
+
+
+class Behind(HTTPAdapter):
+    """An adapter that sends through another one."""
+
+    inner: HTTPAdapter
+
+    def send(self, request: PreparedRequest, *args: Any, **how: Any) -> Response:
+        return self.inner.send(request, *args, **how)
+
+
+class InFront(RetryAdapter, Behind):
+    """Ours in front of it, as on the page."""
+
+
+@pytest.mark.parametrize("bound", ["operation_timeout", "operation_attempt_timeout"])
+def test_the_operation_of_an_adapter_behind_ends_within_the_attempt_that_it_is(bound: str) -> None:
+    """Its retries and waits are parts of the attempt in front, which has a second; alone it would wait for five."""
+    with FaultServer(default=Reply(503)) as server, skipped_waits() as clock, closing(RetryAdapter()) as inner:
+        adapter = InFront(max_attempts=1, **{bound: 1})
+        adapter.inner = inner
+        assert 503 == send(adapter, url=server.url).status_code
+        assert (True, True) == (sum(clock.sleeps) < 1, len(server.requests) > 1)
 
 
 def late(wait: float = 0.0) -> Guide:

@@ -459,6 +459,12 @@ def test_a_listeners_bug_is_the_callers(bug: Exception, told: str) -> None:
     assert (isinstance(bug, LookupError), True) == (error is bug, told in str(error))
 
 
+def test_a_body_that_no_attempt_may_continue_says_so() -> None:
+    """With ``max_attempts=1``, the error names the rule that forbade to ask for the rest."""
+    error = got(Shelf(100_000), max_attempts=1)
+    assert "not continued: the last attempt ended with ChunkedEncodingError: no attempts are left" in str(error)
+
+
 def test_the_history_has_every_piece() -> None:
     """The response of a stream knows each piece: how it ended, what it brought, and how long it waited."""
     with FaultServer(Shelf(100_000, 50_000)) as server, session(max_attempts=2) as made:

@@ -149,14 +149,16 @@ def mend(
             ended = go_on(call, rest.next_request(), rest, failure, body.brought)
         except requests.exceptions.RequestException as raised:
             ended = raised
-        history = add_piece(response(), retry_history(ended))
+        last = retry_history(ended)
+        history = add_piece(response(), last)
         if rest.is_taken:
             return
-        last = type(ended).__name__
+        what = type(ended).__name__
         if isinstance(ended, Response):
-            last = str(ended.status_code)
+            what = str(ended.status_code)
             ended.close()
-        ending = with_history(broken_off(body, error, rest.why or f"the last attempt ended with {last}"), history)
+        why = rest.why or f"the last attempt ended with {what}" + ("" if last is None else f": {last.why}")
+        ending = with_history(broken_off(body, error, why), history)
         if isinstance(ended, WaitEnded):
             ending.__cause__ = ended
         raise ending
