@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Callable, Collection, Iterable
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+if TYPE_CHECKING:
+    from requests import PreparedRequest
 
 MOST_BITS = 10_000
 """The longest whole number, in bits: Python refuses to turn a longer one into text."""
@@ -42,6 +46,13 @@ class Unshown(dict[str, Any]):
 
     def __repr__(self) -> str:
         return f"<{', '.join(self)}>"
+
+
+def copy_of(request: PreparedRequest) -> PreparedRequest:
+    """Return a copy of a request, as its own ``copy()`` makes it, that keeps its class and all its attributes."""
+    made = copy.copy(request)
+    vars(made).update(vars(request.copy()))
+    return made
 
 
 def check_amount(amount: float, name: str = "amount") -> None:

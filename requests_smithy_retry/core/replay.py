@@ -15,7 +15,7 @@ import requests.exceptions
 from requests import PreparedRequest, Response
 from requests.utils import super_len
 
-from ..checks import header_text
+from ..checks import copy_of, header_text
 from ..classifiers.outcome import ResendFacts
 from ..classifiers.protocol import Vouched
 from ..classifiers.resend import IDEMPOTENT_METHODS
@@ -190,10 +190,10 @@ class OneShotBody(Body):
 
 
 def _with_body(request: PreparedRequest, body: Any) -> PreparedRequest:
-    """Return a copy of a request with another body."""
-    copy = request.copy()
-    copy.body = body
-    return copy
+    """Return a request with another body and the same headers: what an adapter's ``add_headers`` adds is in both."""
+    made = copy_of(request)
+    made.body, made.headers = body, request.headers
+    return made
 
 
 def _sent_before(request: PreparedRequest) -> requests.exceptions.UnrewindableBodyError:
@@ -360,8 +360,8 @@ class RequestFacts:
 
     def send_with(self, headers: Mapping[str, str]) -> None:
         """Send other headers from now on; the caller's request stays as it is."""
-        if self.to_send is self.request:
-            self.to_send = self.request.copy()
+        if self.to_send.headers is self.request.headers:
+            self.to_send = copy_of(self.to_send)
         self.to_send.headers.update(headers)
 
     def obstacle(self) -> str | None:

@@ -12,7 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from requests import Response
+from requests.structures import CaseInsensitiveDict
 
+from ..checks import copy_of
 from ..clock import Clock
 from ..config.retry_config import RetryConfig
 from ..core.port import Feature
@@ -57,7 +59,7 @@ class Renewal(Feature):
         if response.status_code != UNAUTHORIZED or not self._may_renew(call):
             return response
         call.data[DONE] = True
-        if call.goes_anew(partial(renewed, self.renew), "on_unauthorized"):
+        if call.goes_anew(partial(renewed, self.renew, call.sent.headers), "on_unauthorized"):
             response = send(call)
             self._remember(call, response)
         return response
@@ -91,14 +93,20 @@ def origin_chosen(call: Call) -> str:
     return chosen or (origin if hooks is call.request.hooks else scope_of(str(call.request.url)))
 
 
-def renewed(renew: Renew, response: Response) -> Headers | None:
-    """Return the headers with which to send a refused request again, or None."""
-    before = _of_thread.asked
+def renewed(renew: Renew, sent: CaseInsensitiveDict[str | bytes], response: Response) -> Headers | None:
+    """Return the headers with which to send a refused request again, or None.
+
+    :param sent: the headers that were refused, which the function finds in ``response.request``.
+    """
+    before, request = _of_thread.asked, response.request
     try:
         _of_thread.asked = (*before, renew)
+        if sent is not request.headers:
+            response.request = copy_of(request)
+            response.request.headers = sent
         return _checked(renew(response))
     finally:
-        _of_thread.asked = before
+        _of_thread.asked, response.request = before, request
 
 
 def _checked(headers: Any) -> Headers | None:

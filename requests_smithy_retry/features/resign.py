@@ -19,7 +19,7 @@ from requests.hooks import default_hooks
 from requests.structures import CaseInsensitiveDict
 from requests.utils import rewind_body, super_len
 
-from ..checks import BadValue, header_text, number
+from ..checks import BadValue, copy_of, header_text, number
 from ..classifiers.actions import NO_ACTION, NoActionIndicated, RetryAction, RetryForbidden
 from ..classifiers.outcome import Outcome
 from ..clock import SYSTEM_CLOCK, Clock
@@ -278,9 +278,9 @@ def answer_to(call: Call, signing: Signing, challenge: Response) -> Mapping[str,
 
 def picture_of(request: PreparedRequest) -> PreparedRequest:
     """Return a copy of a request with hooks of its own."""
-    copy = request.copy()
-    copy.hooks = default_hooks()
-    return copy
+    made = copy_of(request)
+    made.hooks = default_hooks()
+    return made
 
 
 def changes_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> Headers:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from requests import PreparedRequest, Response
 
-from ..checks import most_attempts
+from ..checks import copy_of, most_attempts
 from ..classifiers.actions import ErrorKind, RetryIndicated
 from ..classifiers.fold import Classification
 from ..config.parsers import EVENTS
@@ -245,7 +245,7 @@ class ObservedOperation:
     def attempt_request(self) -> PreparedRequest:
         """Return the attempt's own copy of the request."""
         if self._copy is None:
-            self._copy = (self._base or self.request).copy()
+            self._copy = copy_of(self._base or self.request)
         return self._copy
 
     _stopped_by: Exception | None = None

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from requests import PreparedRequest, Response
 
+from ...checks import copy_of
 from ...core.server_hints import parse_http_date
 from ...wire.decoding import PARTIAL, ContentRange, content_range
 
@@ -55,10 +56,10 @@ class Resumable(NamedTuple):
     def request_from(self, request: PreparedRequest, received: int) -> PreparedRequest:
         """Return a copy of a request that asks for the rest, if the version is still the same."""
         last = "" if self.end is None or self.end == self.total else str(self.end - 1)
-        copy = request.copy()
-        copy.headers["Range"] = f"bytes={self.start + received}-{last}"
-        copy.headers["If-Range"] = self.validator
-        return copy
+        made = copy_of(request)
+        made.headers["Range"] = f"bytes={self.start + received}-{last}"
+        made.headers["If-Range"] = self.validator
+        return made
 
     def fit(self, response: Response, received: int) -> Piece | str:
         """Return the piece of the body that an answer to :meth:`request_from` brings; or why it does not fit, as a
