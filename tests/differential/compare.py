@@ -32,6 +32,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import requests
+from requests import PreparedRequest
 from requests.adapters import HTTPAdapter
 from requests.auth import HTTPDigestAuth
 from urllib3 import Retry
@@ -60,6 +61,23 @@ class Listener(RetryListener):
         """Do nothing."""
 
 
+class Own(PreparedRequest):
+    """A request with a target of its own."""
+
+    @classmethod
+    def like(cls, request: PreparedRequest) -> Own:
+        """Return a request of this class."""
+        own = cls()
+        vars(own).update(vars(request))
+        return own
+
+    @property
+    def path_url(self) -> str:
+        """The target, which says so."""
+        usual = super().path_url
+        return usual + ("&own" if "?" in usual else "?own")
+
+
 def no_error(body: Any) -> None:
     """Find no error in a body."""
 
@@ -72,6 +90,7 @@ NAMES = {
     "HTTPAdapter": HTTPAdapter,
     "HTTPDigestAuth": HTTPDigestAuth,
     "Listener": Listener,
+    "Own": Own,
     "Retry": Retry,
     "RetryAdapter": RetryAdapter,
     "SimpleRetryStrategy": SimpleRetryStrategy,
