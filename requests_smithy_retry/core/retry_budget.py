@@ -199,7 +199,7 @@ class RetryBudget(Quota):
     def first_try(self, now: float, latency: float, timeout: float | None) -> None:
         with self.lock:
             self._first_tries += 1
-            self._queue.succeeded(now, latency, timeout, is_first=True)
+            self._queue.succeeded(now, latency, timeout)
 
     def acquire(self, progress: Progress, bounds: Bounds, failure: Failure, failed: AttemptFailed) -> Grant | Refused:
         now = failed.outcome.ended
@@ -233,7 +233,7 @@ class RetryBudget(Quota):
 
     def succeeded(self, progress: Progress, now: float, latency: float = 0.0, timeout: float | None = None) -> None:
         with self.lock:
-            is_alone = self._queue.succeeded(now, latency, timeout, is_first=progress.failed_at is None)
+            is_alone = self._queue.succeeded(now, latency, timeout, has_waited=progress.waited > 0)
         if progress.spent and is_alone and not self._is_forgotten(progress):
             self.bucket.succeeded(progress.spent)
 

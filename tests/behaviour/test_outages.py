@@ -186,6 +186,15 @@ def test_a_client_with_hardly_any_calls_makes_its_last_retry_late() -> None:
     assert [(0.0, "backoff"), (0.05, "backoff"), (3.0, "patience")] == delays
 
 
+def test_a_client_whose_every_call_needs_two_retries_is_no_client_with_hardly_any_calls() -> None:
+    """Its calls count although none succeeds at the first try, so no retry is late, however long it has run."""
+    adapter = scripted(*[503, 503, 200] * 40, jitter="none")
+    for _ in range(40):
+        assert 200 == send(adapter).status_code
+        adapter.clock.advance(1)
+    assert {0.05, 0.1} == set(adapter.clock.sleeps)
+
+
 @pytest.mark.parametrize(("status", "asked"), [(503, [0, 3, 6, 9, 12, 15, 18.75]), (429, [0, 3, 6, 10, 14, 18])])
 def test_nobody_asks_a_service_before_it_said(status: int, asked: list[float]) -> None:
     """Its hint holds for who waits for it as well, who would ask much sooner by itself."""
