@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import CodeType
-from typing import Any
+from typing import Any, TypeVar
+
+Answer = TypeVar("Answer")
 
 PACKAGES = frozenset(
     {*sys.stdlib_module_names, "OpenSSL", "redis", "requests", "requests_smithy_retry", "socks", "urllib3"}
@@ -19,6 +21,30 @@ PACKAGES = frozenset(
 """The packages whose exceptions can come from sending, reading and asking for a quota."""
 
 MAX_CAUSES = 32
+
+
+class StoppedByProgram(Exception):
+    """Carries an exception of the program's own code to the caller of a send, past all who handle exceptions.
+
+    Its ``RetryError`` is no refusal of the strategy, and its ``RetryLater`` does not end a wait of this call.
+    """
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error
+
+
+def ask_program(function: Callable[..., Answer], *args: Any, **named: Any) -> Answer:
+    """Call a function of the program, within a send.
+
+    :raises StoppedByProgram: with what it raises.
+    """
+    try:
+        return function(*args, **named)
+    except Exception as error:
+        raise StoppedByProgram(error) from None
+    finally:
+        del function, args, named  # headers, perhaps: the traceback of what it raises shows this frame
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:

@@ -15,7 +15,7 @@ from ..config.beside import warn_of_wrapped
 from ..config.retry_config import RetryConfig
 from ..config.retry_options import OperationOptions, current_options
 from ..errors import TOO_LATE, RetryError, StopReason
-from ..interruptions import is_interruption
+from ..interruptions import ask_program, is_interruption
 from ..observing.events import ObservedOperation
 from ..observing.history import Before, ScheduledRetry, given_up, pieces_of
 from ..observing.recorder import Recorder
@@ -321,7 +321,7 @@ class Call:
         self.is_sent = False  # what it raises is not this attempt's failure
         kept = current_options.set(self.options.within())
         try:
-            headers = function(response)
+            headers = ask_program(function, response)
         finally:
             current_options.reset(kept)
         self.is_sent = True

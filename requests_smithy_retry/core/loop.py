@@ -16,6 +16,7 @@ from ..classifiers.fold import Classification, reason_wanted
 from ..classifiers.outcome import Outcome
 from ..config.retry_options import current_options
 from ..errors import RetryError, StopReason, seconds_text
+from ..interruptions import StoppedByProgram, ask_program
 from ..observing.history import PIECES, AttemptRecord, Before, RetryHistory, ScheduledRetry, attach, with_pieces
 from ..observing.log import log_attempt, log_back, logger
 from ..wire.state import this_thread
@@ -41,6 +42,22 @@ def run(call: Call, attempt: Outcome | None = None) -> Response:
     outer = this_thread.tried, this_thread.deadline
     this_thread.tried = call.tried
     try:
+        return until_it_stops(call, attempt)
+    except StoppedByProgram as stopped:
+        error = stopped.error
+    finally:
+        this_thread.tried, this_thread.deadline = outer
+        call.forget()
+        del attempt  # the traceback of its error, if that is raised again, leads to this frame
+    try:
+        return raise_alone(call, error)
+    finally:
+        del error  # its traceback refers to this frame
+
+
+def until_it_stops(call: Call, attempt: Outcome | None) -> Response:
+    """Operate, and clean up after an interruption."""
+    try:
         response = operate(call, attempt)
         if call.facts.body is not None:
             call.facts.answered(response)
@@ -49,9 +66,7 @@ def run(call: Call, attempt: Outcome | None = None) -> Response:
         call.break_off(stopped)
         raise
     finally:
-        this_thread.tried, this_thread.deadline = outer
-        call.forget()
-        del attempt  # the traceback of its error, if that is raised again, leads to this frame
+        del attempt
 
 
 def operate(call: Call, attempt: Outcome | None) -> Response:
@@ -124,7 +139,7 @@ def make_attempt(call: Call) -> Exception | None:
     else:
         return None
     try:
-        raise stopped  # by a listener, and not what requests made of it
+        raise StoppedByProgram(stopped)  # by a listener, and not what requests made of it
     finally:
         del stopped  # its traceback refers to this frame
 
@@ -216,7 +231,7 @@ def record_success(call: Call) -> None:
         now = call.adapter.clock.now()
         log_back(call.scope_name, call.scope.health.answered(call.started), now)
     if token is not None:
-        call.strategy.record_success(token=token)
+        ask_program(call.strategy.record_success, token=token)  # the attempt succeeded: nothing is refused
 
 
 def succeed_late(call: Call) -> Response:
@@ -312,7 +327,7 @@ def with_history(error: Exception, history: RetryHistory) -> Exception:
     return ended
 
 
-def raise_alone(call: Call, error: Exception) -> Response:
+def raise_alone(call: Call, error: BaseException) -> Response:
     """Raise an error with the context that it has: it must not lose its own cause to one that is being handled."""
     call.forget()  # what is handed over is not closed
     context = error.__context__

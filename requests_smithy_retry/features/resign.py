@@ -27,6 +27,7 @@ from ..config.retry_config import RetryConfig
 from ..core.port import Feature
 from ..core.replay import SIMPLE_BODIES, body_of
 from ..errors import RetryConfigError, StopReason
+from ..interruptions import ask_program
 from ..urls import scope_of
 from ..wire.upload import declared_length
 
@@ -216,7 +217,7 @@ def sign(call: Call, signing: Signing) -> None:
     apply(request.headers, signing.kept)
     request.body = before = body_to_sign(signature, call.request.body)
     length = request.headers.get(LENGTH)
-    request.prepare_auth(signature.auth.auth)
+    ask_program(request.prepare_auth, signature.auth.auth)
     signing.hooks = tuple(request.hooks["response"])
     apply(request.headers, signing.kept, but=LENGTH)
     if request.body is before:

@@ -17,6 +17,7 @@ from ..classifiers.fold import Classification
 from ..config.parsers import EVENTS
 from ..config.retry_options import OperationOptions
 from ..errors import StopReason, safe_error
+from ..interruptions import StoppedByProgram, ask_program
 from ..urls import safe_url
 from ..wire.state import Peer, this_thread
 from .history import AttemptRecord, Before, RetryHistory
@@ -285,6 +286,7 @@ class ObservedOperation:
         :param started: the start of the attempt on the clock; None if it had not begun.
         """
         self.is_under_way = False
+        error = error.error if isinstance(error, StoppedByProgram) else error
         duration = 0.0 if started is None else self.adapter.clock.now() - started
         self.adapter.listeners.after_attempt(AfterAttempt(self, self.number, None, error, duration))
 
@@ -385,7 +387,9 @@ class Listeners:
         items = tuple(listeners)
         for name in EVENTS:
             calls = [getattr(item, name) for item in items if _overrides(item, name)]
-            setattr(self, name, _as_one(calls, to_each=name == "after_attempt"))
+            tell = _as_one(calls, to_each=name == "after_attempt")
+            is_within = name != "body_progress"  # which urllib3 calls, perhaps after the send
+            setattr(self, name, functools.partial(ask_program, tell) if calls and is_within else tell)
         self.hears_bodies: bool = self.body_progress is not ignore
 
 

@@ -86,6 +86,20 @@ def test_an_adapters_own_scopes_hold_for_first_try_successes() -> None:
     assert ["a", "b"] == sorted(adapter.strategy.snapshot().limiters)
 
 
+def test_an_exception_of_record_success_is_no_refusal() -> None:
+    """The request succeeded: nobody says that it was not sent. The strategy's exception reaches the caller."""
+
+    class Bug(StandardRetryStrategy):
+        def record_success(self, *, token: Any) -> None:
+            raise error
+
+    error = RetryError("a bug")
+    adapter = scripted(200, strategy=Bug(clock=FakeClock()))
+    with pytest.raises(RetryError) as caught:
+        send(adapter, "POST", data=b"pay")
+    assert (error, None, 1) == (caught.value, retry_history(error), len(adapter.sent))
+
+
 # What it cannot overrule
 
 

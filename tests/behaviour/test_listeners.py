@@ -13,7 +13,9 @@ import requests
 from requests_smithy_retry import (
     AttemptRecord,
     RetryAdapter,
+    RetryCancelled,
     RetryError,
+    RetryLater,
     RetryListener,
     StandardRetryStrategy,
     StopReason,
@@ -23,7 +25,7 @@ from requests_smithy_retry import (
 )
 from requests_smithy_retry import events as events_module
 from requests_smithy_retry.smithy import SdkHeaders
-from requests_smithy_retry.testing import FakeClock, FaultServer, Reply
+from requests_smithy_retry.testing import FakeClock, FaultServer, Reply, ScriptedReply
 from tests.support import prepare, scripted, send, session_with
 
 
@@ -222,10 +224,10 @@ class Raising(RetryListener):
 
     is_mended = False
 
-    def __init__(self, method: str, number: int = 1) -> None:
+    def __init__(self, method: str, number: int = 1, error: Exception | None = None) -> None:
         def fail(event: Any) -> None:
             if event.number == number and not self.is_mended:
-                raise ZeroDivisionError(method)
+                raise error or ZeroDivisionError(method)
 
         setattr(self, method, fail)
 
@@ -315,6 +317,51 @@ def test_a_bug_in_a_listener_comes_through_and_leaks_nothing(
             session.get(server.url, stream=stream)
         listener.is_mended = True
         assert requests.codes.ok == session.get(server.url, timeout=60).status_code
+
+
+OF_OTHERS = [RetryError, RetryLater, RetryCancelled]
+"""What a program's own use of the library raises: ``policy.retry`` in a listener, another session in a function."""
+LIMITED = ScriptedReply(503, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1"})
+
+
+@pytest.mark.parametrize("kind", OF_OTHERS)
+@pytest.mark.parametrize(
+    ("method", "number", "script"),
+    [
+        ("before_attempt", 1, (200,)),
+        ("before_attempt", 2, (503, 200)),
+        ("after_attempt", 1, (200,)),
+        ("after_attempt", 1, (503, 200)),
+        ("throttled", 1, (429, 200)),
+        ("retry_scheduled", 1, (503, 200)),
+        ("wait_began", 1, (LIMITED, 200)),
+        ("succeeded", 2, (503, 200)),
+        ("gave_up", 3, (503, 503, 503)),
+    ],
+)
+def test_what_a_listener_raises_does_not_decide_about_the_call(
+    method: str, number: int, script: tuple[Any, ...], kind: type[Exception]
+) -> None:
+    """Its RetryError is no refusal of the strategy, and its RetryLater ends no wait of this call."""
+    error = kind("mine")
+    with pytest.raises(kind) as caught:
+        send(scripted(*script, listeners=[Raising(method, number, error)], backoff=0))
+    assert (error, None) == (caught.value, retry_history(error))
+
+
+@pytest.mark.parametrize("kind", OF_OTHERS)
+def test_what_body_progress_raises_does_not_unmake_the_request(kind: type[Exception]) -> None:
+    """The server had it: nobody says that nothing was sent, and nothing is sent again."""
+
+    def fail(event: Any) -> None:
+        raise error
+
+    error = kind("mine")
+    with FaultServer([Reply(200, body=b"applied")]) as server:
+        session = session_with(RetryAdapter(listeners=[SimpleNamespace(body_progress=fail)]))
+        with pytest.raises(kind) as caught:
+            session.post(server.url, data=b"pay")
+        assert (error, 1) == (caught.value, len(server.requests))
 
 
 @pytest.mark.parametrize("timeout", [None, 5])

@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 import requests
 
-from requests_smithy_retry import RetryAdapter, RetryConfigError, RetryLater, StopReason, retry_history, retry_options
+from requests_smithy_retry import (
+    RetryAdapter,
+    RetryConfigError,
+    RetryError,
+    RetryLater,
+    StopReason,
+    retry_history,
+    retry_options,
+)
 from requests_smithy_retry.testing import FakeClock
 from tests import faults
 from tests.support import URL, Reply, prepare, scripted, session_with
@@ -55,6 +63,19 @@ def test_a_401_is_sent_again_with_the_new_headers() -> None:
     ]
     assert "attempt 2: with new credentials 200" in history.explain()
     assert [] == clock.sleeps
+
+
+@pytest.mark.parametrize("kind", [RetryError, RetryLater])
+def test_what_the_function_raises_does_not_decide_about_the_call(kind: type[Exception]) -> None:
+    """A RetryError of the request for a token is no refusal of the strategy, and its RetryLater ends no wait here."""
+
+    def renew(response: requests.Response) -> Any:
+        raise error
+
+    error = kind("no token")
+    with pytest.raises(kind) as caught:
+        send(scripted(401, 200, on_unauthorized=renew))
+    assert (error, None) == (caught.value, retry_history(error))
 
 
 def test_what_judges_the_answer_does_not_judge_the_request_for_a_token() -> None:

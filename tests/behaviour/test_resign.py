@@ -17,6 +17,7 @@ from requests.sessions import Session
 from requests_smithy_retry import (
     RetryAction,
     RetryConfigError,
+    RetryError,
     RetryListener,
     StopReason,
     classifier,
@@ -680,3 +681,19 @@ def test_a_listener_that_signs_repeats_nothing() -> None:
 
     assert WHY != history_of(503, 401, headers={}, listeners=[Signer()]).why
     assert WHY != retry_history(send(503, 401, auth=resign(Numbered()))[1]).why
+
+
+def test_what_the_auth_raises_is_no_refusal_of_the_strategy() -> None:
+    """Not even a RetryError, as ``policy.retry`` raises one around a request for a key."""
+
+    class Failing(Numbered):
+        def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+            if self.signed:
+                raise error
+            return super().__call__(request)
+
+    error = RetryError("no key")
+    session = session_with(scripted(503, 200))
+    with pytest.raises(RetryError) as caught:
+        session.get(URL, auth=resign(Failing()))
+    assert (error, None) == (caught.value, retry_history(error))
