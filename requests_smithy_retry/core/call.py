@@ -318,14 +318,14 @@ class Call:
         assert self.exchange is not None
         if not self.exchange.release(reusable=True):
             return False
-        self.is_sent = False  # what it raises is not this attempt's failure
+        self.is_sent = False  # what ends the call from here on is not this attempt's failure
         kept = current_options.set(self.options.within())
         try:
             headers = ask_program(function, response)
         finally:
             current_options.reset(kept)
-        self.is_sent = True
         if headers is None or (self.deadline is not None and self.clock.now() >= self.deadline):
+            self.is_sent = True
             return False
         self.facts.send_with(headers)
         self.retry(ScheduledRetry(Before(delay_source=source)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ import requests
 
 from requests_smithy_retry import (
     RetryAdapter,
+    RetryCancelled,
     RetryConfigError,
     RetryError,
     RetryLater,
@@ -76,6 +79,35 @@ def test_what_the_function_raises_does_not_decide_about_the_call(kind: type[Exce
     with pytest.raises(kind) as caught:
         send(scripted(401, 200, on_unauthorized=renew))
     assert (error, None) == (caught.value, retry_history(error))
+
+
+def test_a_call_that_is_cancelled_meanwhile_sends_nothing_again() -> None:
+    """As before any retry; the exception has the 401 and the history."""
+
+    def renew(response: requests.Response) -> Any:
+        stop.set()
+        return NEW
+
+    stop, adapter = threading.Event(), scripted(401, 200, on_unauthorized=renew)
+    with retry_options(cancel=stop), pytest.raises(RetryCancelled) as caught:
+        send(adapter)
+    history = retry_history(caught.value)
+    assert (StopReason.CANCELLED, [401]) == (history.stop_reason, [each.status for each in history.attempts])
+    assert (401, 1) == (caught.value.response.status_code, len(adapter.sent))
+
+
+@pytest.mark.parametrize("method", ["after_attempt", "retry_scheduled"])
+def test_what_a_listener_raises_before_the_repetition_is_not_sent_again(method: str) -> None:
+    """Not even what the network raises: it is the listener's, and reaches the caller."""
+
+    def fail(event: Any) -> None:
+        raise error
+
+    error = requests.ConnectionError("of another service")
+    adapter = scripted(401, 200, on_unauthorized=renewing([]), listeners=[SimpleNamespace(**{method: fail})])
+    with pytest.raises(requests.ConnectionError) as caught:
+        send(adapter)
+    assert (error, 1) == (caught.value, len(adapter.sent))
 
 
 def test_what_judges_the_answer_does_not_judge_the_request_for_a_token() -> None:
