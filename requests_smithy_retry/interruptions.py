@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import Any, TypeVar
 
+from .errors import RetryError
+
 Answer = TypeVar("Answer")
 
 PACKAGES = frozenset(
@@ -45,6 +47,17 @@ def ask_program(function: Callable[..., Answer], *args: Any, **named: Any) -> An
         raise StoppedByProgram(error) from None
     finally:
         del function, args, named  # headers, perhaps: the traceback of what it raises shows this frame
+
+
+def ask_within_strategy(what: str, function: Callable[..., Answer], *args: Any) -> Answer:
+    """Call a function of the program within a strategy, whose refusals are ``RetryError``.
+
+    :raises RuntimeError: if it raises one.
+    """
+    try:
+        return function(*args)
+    except RetryError as error:
+        raise RuntimeError(f"{what} raised a RetryError, which would pass for the strategy's refusal") from error
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ..errors import RetryError
+from ..interruptions import ask_within_strategy
 from .actions import NO_ACTION, ErrorKind, NoActionIndicated, RetryAction, RetryForbidden, RetryIndicated, RetryReason
 from .outcome import Outcome
 from .protocol import Only, RetryClassifier, in_order, sees_successes
@@ -68,11 +68,7 @@ def classify(classifiers: Iterable[RetryClassifier], outcome: Outcome) -> Classi
     for item in classifiers:
         if is_success and not sees_successes(item):
             continue
-        try:
-            given: object = item.classify_retry(outcome, action)
-        except RetryError as error:
-            why = f"the classifier {item.name!r} raised a RetryError, which would pass for the strategy's refusal"
-            raise RuntimeError(why) from error
+        given: object = ask_within_strategy(f"the classifier {item.name!r}", item.classify_retry, outcome, action)
         if given is None:
             given = NO_ACTION
         elif not isinstance(given, RetryAction):

@@ -19,6 +19,7 @@ from ..classifiers.outcome import Outcome
 from ..clock import SYSTEM_CLOCK, Clock
 from ..config.retry_config import DEFAULTS, RetryConfig, RetryOptions
 from ..errors import RetryConfigError, RetryError, StopReason, TokenError, is_unresolved
+from ..interruptions import ask_within_strategy
 from ..observing.log import log_back
 from .attempt import AttemptFailed
 from .health import shows_failure
@@ -412,7 +413,8 @@ class StandardRetryStrategy:
         :raises RetryError: if a server asks for a longer one than is made, or if it would not end in time.
         """
         outcome, retry = failed.outcome, max(1, progress.retries - progress.probes)
-        delay = self.policy.delay(reason, outcome, failed.options, retry, progress.backoff)
+        asked = reason, outcome, failed.options, retry, progress.backoff
+        delay = ask_within_strategy("the function of backoff", self.policy.delay, *asked)
         if isinstance(delay, TooLong):
             raise too_long(delay.hint, delay.why, outcome.wall)
         if delay.asked is not None and outcome.ended + delay.seconds > progress.began + delay.longest:

@@ -14,6 +14,7 @@ from ..core.scope import NO_SCOPE, MakeQuota
 from ..core.wait_queue import Bounds, Failure, Progress
 from ..errors import RetryConfigError, StopReason
 from ..forksafe import FreshCopies, renew_lock_after_fork
+from ..interruptions import ask_within_strategy
 
 if TYPE_CHECKING:
     from ..classifiers.actions import RetryReason
@@ -296,7 +297,8 @@ def quota_maker(quota: Any, config: RetryConfig, clock: Clock) -> MakeQuota:
         return lambda name, now: PricedQuota(quota, price_of, is_shared=True)
 
     def of_scope(name: str | None, now: float) -> Quota:
-        bucket: object = quota(NO_SCOPE if name is None else name)  # it is the program's, so it may be anything
+        scope = NO_SCOPE if name is None else name
+        bucket: object = ask_within_strategy("the function of quota", quota, scope)  # it may return anything
         if isinstance(bucket, RetryQuota) and not isinstance(bucket, PayoffTokenBucket):
             return PricedQuota(bucket, price_of, is_shared=True)
         why = f"its function returned a {type(bucket).__name__}: a TokenBucket, or another bucket of tokens, is allowed"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from requests_smithy_retry import RetryAdapter, RetryConfigError, StopReason, TokenBucket, retry_history
+from requests_smithy_retry import RetryAdapter, RetryConfigError, RetryError, StopReason, TokenBucket, retry_history
 from requests_smithy_retry.quotas import PayoffTokenBucket
 from requests_smithy_retry.testing import FakeClock
 from tests.support import scripted, send
@@ -79,3 +79,17 @@ def test_its_own_exception_comes_through() -> None:
     with pytest.raises(ZeroDivisionError):
         send(adapter)
     assert 200 == send(adapter).status_code
+
+
+@pytest.mark.parametrize("option", ["quota", "backoff"])
+def test_a_retry_error_of_a_function_within_the_strategy_is_a_bug(option: str) -> None:
+    """It would pass for the strategy's refusal, so it gets another name, as that of a classifier."""
+
+    def fail(*_: Any) -> Any:
+        raise error
+
+    error, options = RetryError("from a loop of its own"), {"quota": None}
+    adapter = scripted(503, 200, **(options | {option: fail}))
+    with pytest.raises(RuntimeError, match=f"^the function of {option} raised a RetryError") as caught:
+        send(adapter)
+    assert error is caught.value.__cause__
