@@ -374,7 +374,8 @@ def end_history(
         reason, why = call.rest.ending(reason, why)
     pieces = () if call.response is None else vars(call.response).get(PIECES, ())
     began = None if last is None else last.started
-    history = call.history.history(reason, why, call.most_attempts, call.scope.health, began, error, seconds, pieces)
+    most, health, waited = call.most_attempts, call.scope.health, call.clock.waited
+    history = call.history.history(reason, why, most, health, began, error, seconds, pieces, waited)
     if call.rest is None:
         call.adapter.counters.ended(call.scope_name, with_pieces(history, pieces))
     else:

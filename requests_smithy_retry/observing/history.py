@@ -140,6 +140,8 @@ class RetryHistory(NamedTuple):
     :param line_wait: seconds that the operation waited in vain for the service after the last attempt.
     :param retry_after: seconds after which a new call makes sense: what the server asked for, or the wait that was not
         made; None: unknown, or the operation succeeded.
+    :param waited: seconds of all waits after the last attempt: ``line_wait``, the wait of a long poll, one that was
+        cancelled.
     """
 
     scope: str | None
@@ -150,6 +152,7 @@ class RetryHistory(NamedTuple):
     deleted_by: int | None = None
     line_wait: float = 0.0
     retry_after: float | None = None
+    waited: float = 0.0
 
     @property
     def is_late(self) -> bool:
@@ -219,6 +222,7 @@ class RetryHistory(NamedTuple):
             "max_attempts": self.max_attempts,
             "line_wait": self.line_wait,
             "retry_after": self.retry_after,
+            "waited": self.waited,
         }
 
     def __str__(self) -> str:

@@ -170,6 +170,7 @@ class Recorder:
         error: Exception | None,
         retry_after: float | None = None,
         pieces: Iterable[RetryHistory] = (),
+        waited: float = 0.0,
     ) -> RetryHistory:
         """Return the history of the ended operation; log it and emit its last event.
 
@@ -180,14 +181,15 @@ class Recorder:
         :param error: of the last attempt; its text is left out.
         :param retry_after: seconds after which a new call is worthwhile, if that is known.
         :param pieces: the continuations of the body of a success, of which listeners hear, too.
+        :param waited: seconds since the last attempt that the operation waited.
         """
-        attempts, waited = tuple(self.attempts), self._in_vain
+        attempts = tuple(self.attempts)
         is_gone = self.request.method == "DELETE" and bool(attempts) and attempts[-1].status in GONE
         deleted_by = self._in_doubt if is_gone else None
         # That of a body that cannot be sent again is our own.
         is_ours = error is None or reason is StopReason.BODY_NOT_REPLAYABLE
         why = why if is_ours else without_text_of(error, why)
-        history = RetryHistory(self.scope, attempts, reason, why, most, deleted_by, waited, retry_after)
+        history = RetryHistory(self.scope, attempts, reason, why, most, deleted_by, self._in_vain, retry_after, waited)
         if not self._tells_its_end:
             return history
         number = 0

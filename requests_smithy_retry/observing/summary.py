@@ -116,7 +116,7 @@ class Counters:
 
 def counted(history: RetryHistory) -> RetrySummary:
     """Return how an operation counts."""
-    retries, waited = 0, history.line_wait
+    retries, waited = 0, history.waited
     for each in history.attempts:
         retries = each.number - 1
         waited += each.delay + each.permit_wait + each.gate_wait + each.line_wait

@@ -336,6 +336,7 @@ def test_the_plain_values_are_these() -> None:
         "max_attempts": 2,
         "line_wait": 0.0,
         "retry_after": None,
+        "waited": 0.0,
     }
 
 

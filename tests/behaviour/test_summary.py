@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import gc
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 import requests
 
-from requests_smithy_retry import RetrySummary, StandardRetryStrategy, mount, retry_summary
+from requests_smithy_retry import (
+    RetrySummary,
+    StandardRetryStrategy,
+    mount,
+    retry_history,
+    retry_options,
+    retry_summary,
+)
 from requests_smithy_retry.observing.summary import PROCESS
 from requests_smithy_retry.testing import FakeClock, ScriptedReply, forget_everything, scripted
-from tests.support import Guide
+from tests.support import Guide, before_each_sleep, ended
 
 URL = "https://api.example.com/things"
 
@@ -149,3 +157,27 @@ def test_counting_has_a_fresh_lock_after_a_fork() -> None:
     session = session_of(200)
     session.get(URL)
     assert 1 == retry_summary(session).operations
+
+
+@pytest.mark.parametrize(
+    ("block", "options", "seconds"),
+    [
+        ({"long_poll": True}, {"quota": 0}, 7.0),
+        ({"cancel": "after 3 s"}, {}, 3.0),
+        ({}, {"quota": "payoff", "patience": 20}, None),
+    ],
+)
+def test_the_waits_after_the_last_attempt_are_in_it(
+    block: dict[str, Any], options: dict[str, Any], seconds: float | None
+) -> None:
+    """Whatever a call waited for in vain is in its history, too: a long poll, a delay that was cancelled, a service."""
+    clock, stop = FakeClock(), threading.Event()
+    before_each_sleep(clock, lambda _: clock.now() > 2.99 and stop.set())
+    session = session_of(*[503] * 20, clock=clock, backoff=7, **options)
+    with retry_options(**{name: stop if name == "cancel" else value for name, value in block.items()}):
+        history = retry_history(ended(session.get_adapter(URL)))
+    slept = sum(clock.sleeps)
+    made = sum(each.delay + each.line_wait for each in history.attempts)
+    assert slept == pytest.approx(made + history.waited) == pytest.approx(retry_summary(session).waited)
+    assert history.waited > 0
+    assert seconds is None or seconds == pytest.approx(history.waited, abs=0.06)
