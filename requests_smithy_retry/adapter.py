@@ -207,6 +207,7 @@ class RetryAdapter(MaxRetries):
             beside=classifiers_beside(config, features) if own is None else (),
             scopes=Scopes(no_quota),
             send=composed(features),
+            ahead=tuple(feature for feature in features if overrides(feature, "check_ahead")),
             listening=tuple(feature for feature in features if overrides(feature, "judged")),
             listeners=self.listeners,
             has_limits=(config.operation_timeout, config.operation_attempt_timeout) != (None, None),

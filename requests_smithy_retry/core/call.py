@@ -57,6 +57,7 @@ class Plan(NamedTuple):
     beside: tuple[RetryClassifier, ...]
     scopes: Scopes
     send: Send
+    ahead: tuple[Feature, ...]
     listening: tuple[Feature, ...]
     listeners: Any
     has_limits: bool
@@ -279,6 +280,14 @@ class Call:
         """Return an attempt as a strategy is shown it."""
         self.failed = AttemptFailed(outcome, clock=self.clock, deadline=self.deadline, options=self.options, call=self)
         return self.failed
+
+    def check_ahead(self, delay: float) -> None:
+        """Have the features look if the attempt after a delay is in vain.
+
+        :raises RetryError: if it is, or :class:`WaitEnded`.
+        """
+        for feature in self.plan.ahead:
+            feature.check_ahead(self, delay)
 
     def tell_of_verdict(self, outcome: Outcome, verdict: Classification) -> None:
         """Have the features hear of a verdict."""

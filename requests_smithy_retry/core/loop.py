@@ -180,7 +180,9 @@ def ask_strategy(call: Call, failed: AttemptFailed, first_refusal: RetryError | 
         raise RetryError()
     call.is_unsent = True
     failed.check_resend()
-    failed.check_limits(delay_of(call.token, call.strategy), source_of(call.token))
+    delay = delay_of(call.token, call.strategy)
+    failed.check_limits(delay, source_of(call.token))
+    call.check_ahead(delay)
 
 
 def source_of(token: object) -> str:

@@ -1,8 +1,8 @@
 """The seams of features (contract 2). The heart imports none of them; :mod:`~requests_smithy_retry.features.table`
 lists them.
 
-A feature may bring classifiers, read hints, wrap each send, and learn each verdict on a failure. What only listens is a
-listener.
+A feature may bring classifiers, read hints, look ahead of each delay, wrap each send, and learn each verdict on a
+failure. What only listens is a listener.
 """
 
 from __future__ import annotations
@@ -49,6 +49,9 @@ class Feature:
         To wait, use the clock of the call. To end the call without the attempt, raise ``RetryError``.
         """
         return send(call)
+
+    def check_ahead(self, call: Call, delay: float) -> None:
+        """End the call before the delay of a retry, as ``around`` would after it, if that is known already."""
 
     def judged(self, call: Call, outcome: Outcome, verdict: Classification) -> None:
         """Learn the verdict on an attempt that failed, or that a classifier looked at."""

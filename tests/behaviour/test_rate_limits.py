@@ -422,3 +422,15 @@ def test_an_attempt_without_an_answer_tries_nothing_shorter() -> None:
     assert [0, 0, pytest.approx(28, abs=0.2)] == [
         attempt.gate_wait for attempt in retry_history(send(adapter)).attempts
     ]
+
+
+@pytest.mark.parametrize("bound", [{"max_wait": 3}, {"operation_timeout": 5}, {"patience": 5, "quota": "payoff"}])
+def test_no_delay_is_slept_before_a_limit_that_opens_too_late(bound: dict[str, Any]) -> None:
+    """That is known with the answer, so the call ends at once, and with the seconds to the reset."""
+    limit = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "100"}
+    clock = FakeClock()
+    history = retry_history(ended(scripted(Reply(503, limit), 200, clock=clock, backoff=2, **bound)))
+    assert ([], 1, 0.0) == (clock.sleeps, len(history.attempts), history.waited)
+    assert 100 == pytest.approx(history.retry_after)
+    is_later = "max_wait" in bound
+    assert (StopReason.WAIT_TOO_LONG if is_later else StopReason.RATE_LIMITED) is history.stop_reason

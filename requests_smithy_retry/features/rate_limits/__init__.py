@@ -16,7 +16,7 @@ from ...core.server_hints import AMZ_HEADER, HINTS, Hint, names_in, read_hint
 from ...observing.log import log_gate
 from ...urls import user_of
 from .announced import DIALECTS, PAUSE, Announced, RateLimitDialect, announced_in, limit_hint, pause_in
-from .limits import LAG, ROUNDING, SPREAD, Caller, InFlight, Limits, PlaceAtLimits, spread
+from .limits import LAG, ROUNDING, SPREAD, Caller, InFlight, Limits, PlaceAtLimits, opens_too_late, spread
 
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response
@@ -69,10 +69,7 @@ class RateLimits(Announcements):
 
     def around(self, send: Send, call: Call) -> Response:
         """Wait for the limits of the call's user, count the request, and read what its answer announces."""
-        users: Users | None = call.scope.parts.get(NAME)
-        limits = in_flight = None
-        if users is not None and call.options.pacing != "off":
-            limits = users.found(user_of(call.request.headers), self.clock.now())
+        limits, in_flight = self._limits_of(call), None
         if limits is not None:
             in_flight = limits.try_enter(self.clock.now(), path_of(call.request)) if call.number == 0 else None
             in_flight = in_flight or self._wait(call, limits)
@@ -85,16 +82,39 @@ class RateLimits(Announcements):
         self._hear(call, response, limits, in_flight)
         return response
 
+    def check_ahead(self, call: Call, delay: float) -> None:
+        """End the call before a delay after which its limit is still shut for too long.
+
+        :raises RetryError: if the limit is known to open after the deadline or the end of patience.
+        """
+        limits = self._limits_of(call)
+        if limits is None or call.data.get(TRIES_SHORTER, False):
+            return
+        now = self.clock.now()
+        seconds, cause = limits.shut_for(now)
+        if seconds > delay:
+            call.clock.check(seconds, WHAT)
+            if now + seconds >= ends_of(call, 0.0):
+                raise opens_too_late(seconds, cause)
+
+    def _limits_of(self, call: Call) -> Limits | None:
+        """Return the limits that a call obeys; None: none are known."""
+        users: Users | None = call.scope.parts.get(NAME)
+        if users is None or call.options.pacing == "off":
+            return None
+        return users.found(user_of(call.request.headers), self.clock.now())
+
     def _wait(self, call: Call, limits: Limits) -> InFlight:
         """Wait for room, unless that would take too long, or a shorter wait that the server asked for is over.
 
         :raises RetryError: if the limit is known to open after the deadline or the end of patience.
         """
-        waited, ends = call.before.delay, ends_of(call)
+        waited = call.before.delay
+        ends = ends_of(call, waited)
         longest = call.policy.config.max_retry_after
         if call.data.pop(TRIES_SHORTER, False):
             longest, ends = 0.0, inf
-        elif (seconds := limits.shut_for(self.clock.now())) > 0:
+        elif (seconds := limits.shut_for(self.clock.now())[0]) > 0:
             call.clock.check(seconds, WHAT)  # also instead of a wait that another bound forbids
         call.clock.begin(WHAT)
         latest = call.clock.now() + most_wait(call) - waited
@@ -177,14 +197,16 @@ class UsedUpLimitClassifier:
         return RetryAction.throttling_error() if any(limit.is_used_up for limit in limits) else NO_ACTION
 
 
-def ends_of(call: Call) -> float:
-    """Return the moment after which a call does not wait for a limit: its deadline, or the end of a given patience."""
+def ends_of(call: Call, waited: float) -> float:
+    """Return the moment after which a call does not wait for a limit: its deadline, or the end of a given patience.
+
+    :param waited: seconds of the delay before.
+    """
     deadline = inf if call.deadline is None else call.deadline
     given = call.policy.config.patience_for_hints(call.options.patience)
     if given is None:
         return deadline
-    now, waited = call.clock.now(), call.before.delay
-    return min(deadline, now + max(0.0, given - waited), call.began + 2 * given)
+    return min(deadline, call.clock.now() + max(0.0, given - waited), call.began + 2 * given)
 
 
 def most_wait(call: Call) -> float:

@@ -151,10 +151,11 @@ class Limits:
         moments = [(window.opens(now, sent), window.source) for window in self._windows.values()]
         return max([*moments, (self._closed_until, self._closed_by), (self._paused_until, PAUSE)])
 
-    def shut_for(self, now: float) -> float:
-        """Return the seconds until another request may be sent; 0: one may be sent now."""
+    def shut_for(self, now: float) -> tuple[float, str]:
+        """Return the seconds until another request may be sent, and the header that says so; 0: one may be sent now."""
         with self.lock:
-            return max(0.0, self.opens(now)[0] - now)
+            opens, cause = self.opens(now)
+        return max(0.0, opens - now), cause
 
     def goes_at(self, opens: float, now: float) -> float:
         """Return when the next request goes if the limit opens at a moment: with spread a little later, the same for
@@ -246,6 +247,12 @@ class Caller:
     __slots__ = ("__weakref__",)
 
 
+def opens_too_late(seconds: float, cause: str) -> RetryError:
+    """Return the refusal of a call whose limit opens too late for it."""
+    why = f"the rate limit ({cause}) opens in {seconds_text(seconds)}, which is too late for this call"
+    return RetryError(why, stop_reason=StopReason.RATE_LIMITED, unmade=Hint(seconds, cause))
+
+
 class PlaceAtLimits:
     """One request's place in the queue for its limits.
 
@@ -275,8 +282,7 @@ class PlaceAtLimits:
             limits.queue.append(self)
         is_first, (opens, cause) = limits.queue[0] is self, limits.opens(now)
         if opens > now and opens >= self._ends:
-            why = f"the rate limit ({cause}) opens in {seconds_text(opens - now)}, which is too late for this call"
-            raise RetryError(why, stop_reason=StopReason.RATE_LIMITED, unmade=Hint(opens - now, cause))
+            raise opens_too_late(opens - now, cause)
         until, goes = min(self._until, self._ends), limits.goes_at(opens, now)
         goes = goes if goes < self._latest else opens
         if now >= until or opens >= self._until or (is_first and goes <= now):
