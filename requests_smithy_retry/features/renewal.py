@@ -107,6 +107,7 @@ def renewed(renew: Renew, sent: CaseInsensitiveDict[str | bytes], response: Resp
         return _checked(renew(response))
     finally:
         _of_thread.asked, response.request = before, request
+        del sent  # the traceback of an error shows this frame
 
 
 def _checked(headers: Any) -> Headers | None:
