@@ -17,7 +17,7 @@ from ..checks import check_amount
 from ..clock import Wait
 from ..forksafe import renew_lock_after_fork
 from .quota import Grant, Payment, Quota, Refused, RetryQuota, TokenBucketSnapshot
-from .wait_queue import ATTEMPTS, UNLIMITED, Bounds, Failure, Progress, Waiter, WaitQueue
+from .wait_queue import ATTEMPTS, LEAST_GAP, UNLIMITED, Bounds, Failure, Progress, Waiter, WaitQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -232,8 +232,9 @@ class RetryBudget(Quota):
         return self.bucket.acquire(price, deadline=deadline)
 
     def succeeded(self, progress: Progress, now: float, latency: float = 0.0, timeout: float | None = None) -> None:
+        is_delayed = progress.failed_at is not None and now - progress.began > LEAST_GAP
         with self.lock:
-            is_alone = self._queue.succeeded(now, latency, timeout, has_waited=progress.waited > 0)
+            is_alone = self._queue.succeeded(now, latency, timeout, is_delayed=is_delayed)
         if progress.spent and is_alone and not self._is_forgotten(progress):
             self.bucket.succeeded(progress.spent)
 

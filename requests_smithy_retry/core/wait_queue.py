@@ -204,7 +204,7 @@ class WaitQueue:
         """The moment from which patience counts: the first failure after a success, or after a pause."""
         self.is_throttled: bool = False
         """The latest failure was a throttled answer without a hint."""
-        self._unheld = self._held = 0
+        self._prompt = self._delayed = 0
         self._credit = 0.0
         self._last: float = now
         self._touched: float = now
@@ -213,9 +213,9 @@ class WaitQueue:
     def usual(self, now: float) -> float:
         """Seconds between two operations of this client.
 
-        Those that waited count only while the service throttles: after an outage, they all succeed at once.
+        Those that retries delayed count only while the service throttles: after an outage, they all succeed at once.
         """
-        number = self._unheld + (self._held if self.is_throttled else 0)
+        number = self._prompt + (self._delayed if self.is_throttled else 0)
         return (now - self._born) / (number + 1)
 
     def is_as_good_as_new(self, now: float) -> bool:
@@ -356,15 +356,15 @@ class WaitQueue:
             self._wake_next()
 
     def succeeded(
-        self, now: float, latency: float = 0.0, timeout: float | None = None, *, has_waited: bool = False
+        self, now: float, latency: float = 0.0, timeout: float | None = None, *, is_delayed: bool = False
     ) -> bool:
         """Record a success, and let waiters go for it.
 
-        :param has_waited: of an operation that waited in the queue.
+        :param is_delayed: of an operation that retries delayed by more than :data:`LEAST_GAP`.
         :returns: True if the queue is empty, so what its operation spent goes back to the bucket.
         """
-        self._unheld += not has_waited
-        self._held += has_waited
+        self._prompt += not is_delayed
+        self._delayed += is_delayed
         self.well_at = max(self.well_at, now - latency)
         self._touched = self.answered_at = now
         self.down_since = None
@@ -448,5 +448,5 @@ class WaitQueue:
 
     def _begin_anew(self, now: float) -> None:
         self._born = self._touched = now
-        self._unheld = self._held = 0
+        self._prompt = self._delayed = 0
         self.down_since = None

@@ -46,7 +46,7 @@ class Scene:
         return self.line.look(waiter, self.now)
 
     def succeed(self, *, latency: float = 0.0, timeout: float | None = None) -> bool:
-        return self.line.succeeded(self.now, latency, timeout, has_waited=True)
+        return self.line.succeeded(self.now, latency, timeout, is_delayed=True)
 
     @property
     def gone(self) -> int:
@@ -135,7 +135,7 @@ def test_a_500_is_an_answer_of_a_service_that_answered_others_well(answered, fac
     """Each counts as an attempt, and none begins an outage."""
     scene = Scene()
     if answered is not None:
-        scene.line.succeeded(answered, has_waited=True)
+        scene.line.succeeded(answered, is_delayed=True)
     scene.now, bounds = 10.0, Bounds(max_attempts=9)
     progress = scene.fail(bounds, **facts)
     for _ in range(2):
@@ -597,7 +597,7 @@ def test_no_order_of_events_strands_anybody(data):
                 scene.succeed(latency=data.draw(st.floats(0, 2)), timeout=1.0)
             case "counted" if scene.line.down_since is None and not scene.line.waiters:
                 for _ in range(data.draw(st.integers(0, 3))):
-                    scene.line.succeeded(scene.now, has_waited=True)
+                    scene.line.succeeded(scene.now, is_delayed=True)
             case "sent":
                 scene.line.sent(scene.now)
             case "leave" if scene.line.waiters:
