@@ -16,8 +16,8 @@ from ..classifiers.protocol import Only, RetryClassifier, Vouches, in_order, see
 from ..config.retry_options import OperationOptions
 from .backoff import ExponentialRetryBackoffStrategy, RetryBackoffStrategy
 from .port import Feature, overrides
-from .rules import OWN_RULE
-from .server_hints import HINTS, Hint, delay_for, is_too_long, read_hint
+from .rules import named_wait
+from .server_hints import ASKED_BY_SERVERS, Hint, delay_for, is_too_long, read_hint
 from .wait_queue import Bounds
 
 if TYPE_CHECKING:
@@ -116,7 +116,8 @@ class Policy:
         :param previous: the computed backoff before, or None.
         """
         backoff = self._backoff(reason.kind, outcome, retry, previous)
-        hints, longest = self._hints(reason, outcome), math.inf
+        named, said = self._hints(reason, outcome)
+        hints, longest = [hint for hint in (named, said) if hint is not None], math.inf
         patience = self.config.patience_for_hints(options.patience)
         for hint in hints:
             if is_too_long(hint, self.config.max_retry_after):
@@ -125,7 +126,7 @@ class Policy:
         if found is None:
             return Delay(backoff, "backoff", backoff)
         seconds = delay_for(backoff, found)
-        is_own = found.source == OWN_RULE or (reason.kind is ErrorKind.CLIENT and found.source not in HINTS)
+        is_own = found != said and found.source not in ASKED_BY_SERVERS
         if patience is not None and found.seconds and not is_own:
             if min(found.seconds, seconds) > patience:  # x-amz-retry-after is shortened to the latter
                 return TooLong(found, f"patience is {patience:g} s")
@@ -146,13 +147,10 @@ class Policy:
             raise TypeError(f"{self.config.shown('backoff')} returned {safe_repr(delay)}: {allowed}")
         return delay
 
-    def _hints(self, reason: RetryReason, outcome: Outcome) -> list[Hint]:
+    def _hints(self, reason: RetryReason, outcome: Outcome) -> tuple[Hint | None, Hint | None]:
         """Return the classifier's floor for the delay, and what the response asks for."""
-        hints, heeds = [], self.heeds_hints
-        if reason.retry_after is not None and (heeds or reason.retry_after_source not in HINTS):
-            hints.append(Hint(reason.retry_after, reason.retry_after_source or OWN_RULE))
-        hint = self._response_hint(reason, outcome) if heeds else None
-        return hints if hint is None else [*hints, hint]
+        named = named_wait(reason, heeds_hints=self.heeds_hints)
+        return named, self._response_hint(reason, outcome) if self.heeds_hints else None
 
     def _response_hint(self, reason: RetryReason, outcome: Outcome) -> Hint | None:
         """Return the wait that the response asks for; its head is enough."""
@@ -167,7 +165,7 @@ class Policy:
         """Return the wait in seconds that was asked for after the last attempt, or None."""
         action = None if verdict is None else verdict.action
         reason = action.reason if isinstance(action, RetryIndicated) else RetryReason(ErrorKind.SERVER)
-        return max((hint.seconds for hint in self._hints(reason, outcome)), default=None)
+        return max((hint.seconds for hint in self._hints(reason, outcome) if hint is not None), default=None)
 
 
 def classifiers_of(config: RetryConfig, features: tuple[Feature, ...]) -> tuple[RetryClassifier, ...]:

@@ -38,7 +38,7 @@ def asks_again(outcome: Outcome, reason: RetryReason, *, is_translated: bool) ->
 
 
 def named_wait(reason: RetryReason, *, heeds_hints: bool) -> Hint | None:
-    """Return the seconds that were named for the next poll; None: none were, so there is a backoff.
+    """Return the seconds that a classifier named; None: it named none, so there is a backoff.
 
     :param heeds_hints: the waits that servers ask for count, too.
     """

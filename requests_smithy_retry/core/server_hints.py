@@ -16,6 +16,10 @@ from typing import NamedTuple
 AMZ_HEADER = "x-amz-retry-after"
 MILLISECOND_HEADERS = ("retry-after-ms", "x-ms-retry-after-ms")
 HINTS = frozenset({AMZ_HEADER, *MILLISECOND_HEADERS, "retry-after"})
+ASKED_BY_SERVERS: frozenset[str] = HINTS | {"error", "secondary rate limit"}
+"""The sources in a verdict for a wait that a server asks for, by a header, a modelled error or GitHub's words. A wait
+with any other source is the rule of the program's own classifier (contract 7.3).
+"""
 AMZ_MAX_EXTRA = 5.0
 """The most that ``x-amz-retry-after`` adds to the computed backoff, in seconds (Retries 2.1)."""
 

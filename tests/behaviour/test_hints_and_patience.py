@@ -8,6 +8,7 @@ import pytest
 import requests
 
 from requests_smithy_retry import (
+    ErrorInBodyClassifier,
     ErrorKind,
     RetryAction,
     RetryAdapter,
@@ -21,6 +22,7 @@ from requests_smithy_retry import (
     retry_options,
 )
 from requests_smithy_retry import testing as kit
+from requests_smithy_retry.classifiers import ModeledAsRetryableClassifier
 from requests_smithy_retry.testing import FakeClock, scripted
 from tests.support import Reply, ended, send
 from tests.unit.classifiers.test_modeled import Info
@@ -95,12 +97,29 @@ def test_a_blocks_patience_holds_in_place_of_the_adapters(inner: float, expected
         assert expected == called(Reply(429, {"Retry-After": "50"}), patience=10, max_attempts=2)
 
 
-@pytest.mark.parametrize("name", ["classifier", "LOCKED", "retry-after"])
-def test_a_wait_of_the_programs_own_rule_is_not_the_servers(name: str) -> None:
-    """A program that names seconds for a refusal has chosen that wait itself, unless they are the server's."""
-    rule = classifier(lambda _: RetryAction.retry_indicated(RetryReason(ErrorKind.CLIENT, 30.0, name)))
-    expected = (1, 0.0, TOO_LONG) if name == "retry-after" else (4, 90.0, ATTEMPTS)
-    assert expected == called(Reply(423), patience=5, max_attempts=4, classifiers=[rule])
+@pytest.mark.parametrize("kind", ErrorKind)
+@pytest.mark.parametrize("name", [None, "classifier", "LOCKED", "retry-after"])
+def test_a_wait_of_the_programs_own_rule_is_not_the_servers(name: str | None, kind: ErrorKind) -> None:
+    """A program that names seconds has chosen that wait itself, whatever its kind, unless they are the server's."""
+    rule = classifier(lambda _: RetryAction.retry_indicated(RetryReason(kind, 30.0, name)))
+    expected = (1, 0.0, TOO_LONG) if name == "retry-after" else (2, 30.0, ATTEMPTS)
+    assert expected == called(Reply(423), patience=5, max_attempts=2, classifiers=[rule])
+
+
+@pytest.mark.parametrize("patience", [0, 5])
+def test_seconds_that_a_predicate_finds_in_a_body_are_the_programs_own(patience: float) -> None:
+    """The rule is one that the program wrote."""
+    rule = ErrorInBodyClassifier(lambda body: body["wait"], '"wait"')
+    reply = Reply(200, body=b'{"wait": 30}')
+    assert (2, 30.0, ATTEMPTS) == called(reply, patience=patience, max_attempts=2, classifiers=[rule])
+
+
+@pytest.mark.parametrize("make", [ModeledAsRetryableClassifier, None])
+def test_the_seconds_of_a_modelled_error_and_of_github_are_the_servers(make: Any) -> None:
+    """An error with a ``retry_after``, and a body with GitHub's words, say what their service asks for."""
+    classifiers = [] if make is None else [make(lambda response: Info(True, 30.0))]
+    reply = Reply(403, body=b"You have exceeded a secondary rate limit")
+    assert (1, 0.0, TOO_LONG) == called(reply, patience=5, max_attempts=2, classifiers=classifiers)
 
 
 @pytest.mark.parametrize("way", ["code", "environment"])
