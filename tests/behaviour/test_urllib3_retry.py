@@ -87,6 +87,8 @@ def test_what_is_no_number_of_retries_is_refused(value) -> None:
         ({"total": 3, "allowed_methods": None}, {"allowed_methods": None}),
         ({"total": 3, "raise_on_status": False}, {"raise_on_status": False}),
         ({"total": 3}, {"backoff_base": None, "max_backoff": 20.0, "max_retry_after": 120.0}),
+        ({"total": 3, "backoff_factor": -1}, {"backoff_base": None, "max_backoff": 20.0}),  # no wait, as with 0
+        ({"total": 3, "backoff_factor": math.inf}, {"backoff_base": 120, "max_backoff": 120}),  # always the longest
         ({"total": 3, "backoff_factor": 0.5}, {"backoff": None, "backoff_base": 0.5, "max_backoff": 120}),
         pytest.param({"total": 3, "backoff_max": 7}, {"max_backoff": 7, "backoff_base": None}, marks=NEW),
         pytest.param({"total": 3, "retry_after_max": 9}, {"max_retry_after": 9}, marks=NEW),
@@ -196,6 +198,30 @@ def test_backoff_jitter_is_added_within_the_cap() -> None:
     assert 0.0 == backoff.compute_next_backoff_delay(0) == backoff.compute_next_backoff_delay(-1)
 
 
+@NEW
+def test_a_jitter_below_0_makes_no_delay_shorter_than_0() -> None:
+    """As in urllib3."""
+    retry = Retry(4, backoff_factor=0.01, backoff_jitter=-9, status_forcelist=[503], raise_on_status=False)
+    adapter = scripted(*[503] * 5, max_retries=retry, jitter="none", quota=None)
+    assert (503, 5) == (adapter.send(prepare()).status_code, len(adapter.sent))
+    assert 0.08 > adapter.clock.now()
+
+
+@pytest.mark.parametrize("mounted", ["all", "plain", "none"])
+@pytest.mark.parametrize("factor", [-1, math.inf, math.nan, "1"])
+def test_no_factor_of_a_backoff_raises_in_the_programs_own_code(factor: Any, mounted: Any) -> None:
+    """Installed, neither mounting an adapter with such a Retry nor assigning it raises: plain requests takes it."""
+    install(mounted=mounted)
+    try:
+        with requests.Session() as session:
+            session.mount("http://", HTTPAdapter(max_retries=Retry(3, backoff_factor=factor)))
+            adapter: Any = session.get_adapter("http://a.example/")
+            adapter.max_retries = Retry(4, backoff_factor=factor)
+            assert 4 == adapter.max_retries.total
+    finally:
+        uninstall()
+
+
 @pytest.mark.parametrize(
     ("options", "phrase"),
     [
@@ -274,6 +300,7 @@ def test_a_subclass_with_its_own_max_retries_is_refused() -> None:
 
 NOT_A_COUNT = "a whole number of retries, False or None is allowed"
 NO_STATUSES = "a collection of statuses "
+NO_SECONDS = "a finite number of seconds is allowed"
 
 
 @pytest.mark.parametrize(
@@ -284,10 +311,14 @@ NO_STATUSES = "a collection of statuses "
         *[("status", -math.inf, NOT_A_COUNT), ("other", (), NOT_A_COUNT)],
         *[("status_forcelist", value, NO_STATUSES) for value in ("503", b"503")],
         ("status_forcelist", ["503"], NO_STATUSES),
+        *[("status_forcelist", value, NO_STATUSES) for value in (5.5, [[503]])],
+        ("allowed_methods", 5, "a collection of names is allowed"),
+        *[("backoff_factor", value, NO_SECONDS) for value in (math.nan, -math.inf, "1", [1])],
+        *[pytest.param("backoff_jitter", value, NO_SECONDS, marks=NEW) for value in (math.nan, math.inf, "1")],
     ],
 )
 def test_a_setting_that_is_none_is_refused(name, value, allowed) -> None:
-    """Only whole numbers, False and None count; a status as text never matches in urllib3."""
+    """Only whole numbers, False and None count; a status as text never matches in urllib3; a wait is a number."""
     with pytest.raises(RetryConfigError) as caught:
         translated(**{"total": 3, name: value})
     shown = "retry_status_codes=frozenset({'503'})" if value == ["503"] else f"{name}={value!r}"

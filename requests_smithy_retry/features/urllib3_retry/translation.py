@@ -20,7 +20,7 @@ from urllib3 import connection_from_url
 from urllib3.response import HTTPResponse
 from urllib3.util.retry import Retry
 
-from ...checks import level_outside
+from ...checks import is_finite, level_outside
 from ...classifiers.actions import NO_ACTION, RetryAction
 from ...classifiers.outcome import Outcome
 from ...classifiers.protocol import RetryClassifier, RetryClassifierPriority
@@ -131,10 +131,10 @@ class JitteredBackoff:
         if retry_attempt <= 0:
             return 0.0
         delay = self.inner.compute_next_backoff_delay(retry_attempt)
-        return min(delay + self.inner.random() * self.jitter, self.inner.max_backoff)
+        return max(0.0, min(delay + self.inner.random() * self.jitter, self.inner.max_backoff))
 
     def longest_delay(self, retry_attempt: int) -> float:
-        return min(self.inner.longest_delay(retry_attempt) + self.jitter, self.inner.max_backoff)
+        return min(self.inner.longest_delay(retry_attempt) + max(0.0, self.jitter), self.inner.max_backoff)
 
 
 class HintedStatusClassifier:
@@ -200,7 +200,7 @@ def _rules_of(retry: Retry, limits: tuple[tuple[FailureKind, int], ...]) -> Urll
     rules = Urllib3Rules(
         limits=limits,
         heeds_hints=bool(retry.respect_retry_after_header),
-        backoff_jitter=float(getattr(retry, "backoff_jitter", 0.0)),
+        backoff_jitter=_seconds(retry, "backoff_jitter"),
         hinted_status_codes=frozenset(retry.RETRY_AFTER_STATUS_CODES if heeds else ()),
     )
     if "increment" not in own_methods(retry):
@@ -216,7 +216,7 @@ def not_honoured(retry: Retry) -> list[str]:
     elif retry.redirect is None and not retry.raise_on_redirect:
         phrases.append("raise_on_redirect=False has no effect, requests follows redirects itself")
     default = frozenset(name.lower() for name in Retry.DEFAULT_REMOVE_HEADERS_ON_REDIRECT)
-    if frozenset(retry.remove_headers_on_redirect) != default:
+    if _collected("remove_headers_on_redirect", retry.remove_headers_on_redirect) != default:
         phrases.append("remove_headers_on_redirect has no effect, requests removes headers itself")
     if retry.history:
         phrases.append("its history is not taken over")
@@ -279,7 +279,7 @@ def methods_of(retry: Retry) -> frozenset[str] | None:
     methods: Any = vars(retry).get("method_whitelist", retry.allowed_methods)
     if isinstance(methods, str):
         methods = re.split(r"[\s,;|]+", methods.strip())  # ("GET") is no tuple; urllib3 looks for "GET" in the text
-    return frozenset(methods) if methods else None
+    return _collected("allowed_methods", methods) if methods else None
 
 
 def _statuses(retry: Retry) -> Any:
@@ -289,16 +289,36 @@ def _statuses(retry: Retry) -> Any:
         statuses = (statuses,)  # (500) is no tuple
     if isinstance(statuses, (str, bytes)):
         raise RetryConfigError("status_forcelist", statuses, "max_retries", "a collection of statuses is allowed")
-    return frozenset(status for status in statuses if not isinstance(status, int) or 100 <= status <= 599)
+    found = _collected("status_forcelist", statuses)
+    return frozenset(status for status in found if not isinstance(status, int) or 100 <= status <= 599)
+
+
+def _collected(name: str, values: Any) -> frozenset[Any]:
+    try:
+        return frozenset(values)
+    except TypeError:  # not iterable, or a member that is not hashable
+        what = "statuses" if name == "status_forcelist" else "names"
+        raise RetryConfigError(name, values, "max_retries", f"a collection of {what} is allowed") from None
 
 
 def _backoff(retry: Retry) -> dict[str, Any]:
-    """Return the user's factor as the base of our backoff; with a factor of 0, ours is left as it is."""
+    """Return the user's factor as the base of our backoff; with a factor of 0 or less, for which urllib3 never waits,
+    ours is left as it is.
+    """
     longest = getattr(retry, "backoff_max", retry.DEFAULT_BACKOFF_MAX)
-    factor = retry.backoff_factor
-    if factor == 0:
+    # With an infinite factor, urllib3 always waits for the longest time.
+    factor = longest if retry.backoff_factor == math.inf else _seconds(retry, "backoff_factor")
+    if is_finite(factor) and factor <= 0:
         return {} if longest == Retry.DEFAULT_BACKOFF_MAX else {"max_backoff": longest}
     return {"backoff": None, "backoff_base": factor, "max_backoff": longest}
+
+
+def _seconds(retry: Retry, name: str) -> float:
+    """Return a number of seconds; as in urllib3, one below 0 makes no delay shorter than 0."""
+    seconds: Any = getattr(retry, name, 0.0) or 0.0
+    if seconds is not True and not is_finite(seconds):
+        raise RetryConfigError(name, seconds, "max_retries", "a finite number of seconds is allowed")
+    return float(seconds)
 
 
 TRANSLATED = (
