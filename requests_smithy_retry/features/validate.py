@@ -31,7 +31,7 @@ class Validate(Feature):
     is_optional = True
     name = "validate"
     sees_successes = True
-    priority: ClassVar[RetryClassifierPriority] = RetryClassifierPriority.default()
+    priority: ClassVar[RetryClassifierPriority] = RetryClassifierPriority.run_after(RetryClassifierPriority.default())
 
     def classifiers(self, config: RetryConfig) -> tuple[RetryClassifier, ...]:
         return (self,)

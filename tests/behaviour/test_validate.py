@@ -9,9 +9,12 @@ import pytest
 import requests
 
 from requests_smithy_retry import (
+    Outcome,
+    RetryAction,
     RetryConfig,
     StandardRetryStrategy,
     StopReason,
+    classifier,
     mount,
     only,
     retry_history,
@@ -102,6 +105,23 @@ def test_the_innermost_function_is_asked_alone() -> None:
             send(adapter)
         send(adapter)
     assert ["adapter", "outer", "inner", "outer"] == asked
+
+
+@pytest.mark.parametrize("classifiers", ["adapter", "block"])
+@pytest.mark.parametrize("validate", ["adapter", "block"])
+def test_it_is_asked_after_the_programs_classifiers(validate: str, classifiers: str) -> None:
+    """Wherever each was given, so its seconds take the place of their verdict."""
+
+    @classifier(sees_successes=True)
+    def says_no(outcome: Outcome) -> RetryAction | None:
+        return RetryAction.server_error() if outcome.status == 202 else None
+
+    given: dict[str, dict[str, Any]] = {"adapter": {}, "block": {}}
+    given[validate]["validate"] = lambda response: 3 if response.status_code == 202 else True
+    given[classifiers]["classifiers"] = [says_no]
+    adapter = scripted(202, 200, **given["adapter"])
+    with retry_options(**given["block"]):
+        assert (200, [3.0]) == (send(adapter).status_code, adapter.clock.sleeps)
 
 
 def test_redirects_are_not_asked_about() -> None:
