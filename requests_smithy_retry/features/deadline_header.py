@@ -28,6 +28,8 @@ NAME = "X-Request-Deadline"
 FORMS = ("seconds", "date")
 FLOOR = 0.01
 """With fewer seconds left no attempt begins: a round trip within a data centre and a little work take about as long."""
+MOST = 1e11
+"""Seconds, some 3,000 years, that are told of a deadline that is further away: its date has a year of four digits."""
 LEAST = 1e-9
 """Seconds for a deadline that is over: it has passed before the first request in a block, whose send is refused."""
 
@@ -57,7 +59,7 @@ class DeadlineHeader(Feature):
     def before_attempt(self, event: BeforeAttempt) -> None:
         deadline: Deadline | None = event.operation.data.get(NAME)
         if deadline is not None:
-            left = max(0.0, deadline.left())
+            left = min(max(0.0, deadline.left()), MOST)
             until = math.floor(event.operation.adapter.clock.wall() + left)
             text = f"{math.floor(left * 1000) / 1000:.3f}" if self.form == "seconds" else formatdate(until, usegmt=True)
             event.request.headers[self.name] = text

@@ -48,6 +48,15 @@ def test_a_date_is_rounded_down() -> None:
     assert [formatdate(int(began + 10.9), usegmt=True)] == told(adapter, "Deadline")
 
 
+@pytest.mark.parametrize("seconds", [1e12, 1e306, 1e308])
+@pytest.mark.parametrize("form", ["seconds", "date"])
+def test_a_deadline_beyond_the_calendar_is_told_as_one_that_can_be_written(form: str, seconds: float) -> None:
+    """The call is made, and the server reads some thousands of years."""
+    adapter = scripted(200, deadline_header=(NAME, form), operation_timeout=seconds)
+    assert 200 == send(adapter).status_code
+    assert 1e11 == pytest.approx(deadline_of(adapter.sent[0].headers, clock=adapter.clock), abs=1)
+
+
 @pytest.mark.parametrize("options", [{"deadline_header": NAME}, {"operation_timeout": 10}])
 def test_without_a_deadline_nothing_is_told(options: dict[str, Any]) -> None:
     """And without the option neither."""
