@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import errno
+import re
 from typing import TYPE_CHECKING
 
 from .checks import safe_repr
@@ -41,12 +42,18 @@ def safe_error(error: BaseException | None) -> str:
 
 
 def without_text_of(error: BaseException | None, text: str) -> str:
-    """Return a text, such as a strategy's reason for refusing, with the quoted text of an exception as its type."""
+    """Return a text, such as a strategy's reason for refusing, with the quoted text of an exception as its type.
+
+    Part of a word is no quotation, nor is anything in our own phrases.
+    """
+    if text in {reason.value for reason in StopReason}:
+        return text
     for cause in causes_of(error):
         for quote in (repr, str):
             with contextlib.suppress(Exception):  # the exception's own __str__ may raise
                 quoted = quote(cause)
-                text = text.replace(quoted, _name_of(cause)) if quoted != "" else text
+                pieces = re.split(rf"(?<!\w){re.escape(quoted)}(?!\w)", text) if quoted != "" else [text]
+                text = _name_of(cause).join(pieces)
     return text
 
 

@@ -2,10 +2,13 @@
 
 import errno
 
+import pytest
 import requests
 from urllib3.exceptions import MaxRetryError, NewConnectionError
 
+from requests_smithy_retry import retry_history
 from requests_smithy_retry.errors import MOST_CAUSES, safe_error, without_text_of
+from tests.support import scripted, send
 
 SECRET = "hunter2"
 
@@ -59,3 +62,20 @@ def test_an_exception_that_cannot_be_shown_hides_nothing():
         __str__ = __repr__
 
     assert ("quota", "Mute") == (without_text_of(Mute(), "quota"), safe_error(Mute()))
+
+
+@pytest.mark.parametrize(("text", "patience"), [("t", 0), ("t", 5), ("left", 0), ("no attempts are left", 0)])
+def test_an_exception_with_a_short_text_garbles_no_sentence_of_ours(text, patience):
+    """Its letters in our words are no quotation."""
+    sentences = []
+    for said in (text, "a text that is nowhere else"):
+        adapter = scripted(*[requests.ConnectionError(said)] * 9, quota="payoff", patience=patience, jitter="none")
+        with pytest.raises(requests.ConnectionError) as caught:
+            send(adapter)
+        sentences.append(retry_history(caught.value).sentence)
+    assert sentences[0] == sentences[1]
+
+
+def test_a_short_text_that_is_quoted_gives_way():
+    """As a word of its own, between any signs."""
+    assert "(ValueError) or 'ValueError': left" == without_text_of(ValueError("t"), "(t) or 't': left")
