@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from ..classifiers.protocol import sees_successes
 from ..core.retry_budget import PayoffTokenBucket, capacity_of
 from ..core.server_hints import AMZ_MAX_EXTRA
 from ..core.wait_queue import ATTEMPTS, IDLE, LEAST_GAP, MOST_CREDIT, UNLIMITED, Bounds
@@ -127,10 +128,10 @@ class WorstCase:
     """The bounds of one operation, and the most retries in vain of all operations of a scope.
 
     :param attempts: requests sent, but for the answer to a stale nonce by :func:`.resign`; None: no bound, because a
-        service that is down is asked as long as patience lasts.
-    :param backoff: seconds slept, for permits and for a service that is down, too, if no server asks for a longer wait;
-        None: no bound.
-    :param sleep: seconds slept in all, if servers ask for the longest waits that are granted; None: no bound.
+        service that is down is asked as long as patience lasts, or because the program polls.
+    :param backoff: seconds slept, for permits and for a service that is down, too, if no server or rule of the program
+        asks for a longer wait; None: no bound.
+    :param sleep: seconds slept in all, if they ask for the longest waits that are granted; None: no bound.
     :param wall_time: seconds from the call to its return; None: no bound, because an attempt has none.
     :param in_vain: the most retries of one scope that fail, of this client or process alone; None: no bound.
     """
@@ -147,7 +148,8 @@ def worst_case(config: RetryConfig) -> WorstCase:
     harm = in_vain(config, waits=waits)
     if not config.enabled:
         return WorstCase(1, 0.0, 0.0, None, harm)
-    attempts = None if waits and config.most_attempts is None else _most_sent(config)
+    is_bounded = config.most_attempts is not None or not (waits or _may_poll(config))
+    attempts = _most_sent(config) if is_bounded else None
     limit, each = config.operation_timeout, config.operation_attempt_timeout
     backoff, sleep = _in_floats(lambda: _longest(config, 0.0, 0.0)), _in_floats(lambda: _longest_sleep(config))
     wall = None
@@ -159,6 +161,11 @@ def worst_case(config: RetryConfig) -> WorstCase:
 def waits_for_service(config: RetryConfig) -> bool:
     is_patient = has_queue(config.effective_quota) and config.patience > 0
     return is_patient and config.most_attempts != 1
+
+
+def _may_poll(config: RetryConfig) -> bool:
+    """Return True if a success may be asked for again, however often: a rule of the program may name seconds for it."""
+    return config.validate is not None or any(map(sees_successes, config.classifiers))
 
 
 def _most_sent(config: RetryConfig) -> int:
@@ -185,8 +192,10 @@ def _longest_sleep(config: RetryConfig) -> float | None:
     # A first attempt may meet a limit that was announced to others; a retry waits no longer for it than for a hint.
     heeds_limits = config.pacing != "off" and heeds_server
     # So does a request with new credentials.
-    limited = 1 + (config.on_unauthorized is not None)
-    return slept if slept is None or not heeds_limits else slept + limited * config.max_retry_after
+    limited = (1 + (config.on_unauthorized is not None)) * heeds_limits
+    # All polls without a number of attempts together come to one more such wait.
+    polled = config.most_attempts is None and _may_poll(config)
+    return slept if slept is None else slept + (limited + polled) * config.max_retry_after
 
 
 def _longest(config: RetryConfig, hint: float, extra: float) -> float | None:

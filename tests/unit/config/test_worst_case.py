@@ -12,7 +12,14 @@ import requests
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from requests_smithy_retry import ErrorKind, RetryAction, RetryConfig, TokenBucket, classifier
+from requests_smithy_retry import (
+    ErrorInBodyClassifier,
+    ErrorKind,
+    RetryAction,
+    RetryConfig,
+    TokenBucket,
+    classifier,
+)
 from requests_smithy_retry.classifiers import ModeledAsRetryableClassifier
 from requests_smithy_retry.config.report import InVain, WorstCase
 from requests_smithy_retry.config.retry_config import OPTIONS
@@ -37,6 +44,12 @@ def sees_nothing(outcome):
     """Have no opinion."""
 
 
+def polls(response):
+    """Say that a result is not there before the longest wait that is granted."""
+    return float(response.headers.get("X-Longest", 0))
+
+
+IN_BODY = ErrorInBodyClassifier(lambda body: body["wait"], '"wait"')
 FROM_9 = ExponentialRetryBackoffStrategy(backoff_scale_value=9, max_backoff=10)
 NO_HINT = {"max_retry_after": 0}
 LASTING = {"operation_attempt_timeout": 10}
@@ -58,6 +71,13 @@ LASTING = {"operation_attempt_timeout": 10}
         ({"quota": 500, "max_attempts": 1, "max_retry_after": 7}, (1, 0, 7, None)),
         ({"quota": 500, "rules": UNHINTED}, (3, 5.0, 5.0, None)),
         ({"quota": WAITING}, (3, None, None, None)),
+        ({"patience": 0, "validate": polls}, (None, 3.0, 480.0, None)),
+        ({"quota": 500, "classifiers": (IN_BODY,)}, (None, 3.0, 480.0, None)),
+        ({"quota": 500, "classifiers": (sees_nothing,)}, (3, 3.0, 360.0, None)),
+        ({"patience": 0, "validate": polls, "max_attempts": 3}, (3, 3.0, 360.0, None)),
+        ({"retry_spec": "2.1", "validate": polls}, (3, 3.0, 360.0, None)),
+        ({"quota": 500, "validate": polls, "operation_attempt_timeout": 10}, (None, 3.0, 480.0, None)),
+        ({"quota": 500, "validate": polls, "operation_timeout": 30}, (None, 3.0, 30, 30)),
     ],
 )
 def test_the_worst_case_of_the_default(options, expected):
@@ -154,6 +174,7 @@ MATTERING = {
     "operation_attempt_timeout": BOUND,
     "enabled": st.sampled_from([True, True, True, False]),
     "classifiers": st.sampled_from([(), (), (), (asks_for_more,), (ERROR_THAT_ASKS,)]),
+    "validate": st.sampled_from([None, None, None, polls]),
     "rules": st.none() | st.builds(Urllib3Rules, heeds_hints=st.booleans(), backoff_jitter=SECONDS),
 }
 """The options that the bound depends on, each with values that make a difference."""
@@ -161,7 +182,7 @@ MATTERING = {
 NO_MATTER = {
     *("retry_status_codes", "timeout", "allowed_methods", "idempotency_key", "on_unauthorized", "raise_on_status"),
     *("scope", "listeners", "telemetry", "trust_env", "aws_config", "resume", "max_idle"),
-    *("max_wait", "validate", "deadline_header"),
+    *("max_wait", "deadline_header"),
 }
 """The options that change whether there is a retry, or nothing about time: the bound has to hold whatever they say."""
 
@@ -223,6 +244,7 @@ FOCUSES = {
     "an empty quota": {**NO_WAIT, "mode": "standard", "quota": WAITING},
     "a service that is down": {**NO_WAIT, "mode": "standard", "patience": 7, "max_attempts": None},
     "jitter alone": JITTER,
+    "polls": {"patience": 0, "max_attempts": None, "rules": None, "pacing": "off", "validate": polls},
 }
 """Options that make one part of the bound weigh more than all others."""
 
@@ -234,6 +256,8 @@ FOCUSES = {
 def test_no_operation_comes_to_more(focus, options, failures, asks, draw):
     """The worst case bounds the operation for any policy, any answers of the server and any jitter."""
     failures = [(status, header if asks else "", seconds) for status, header, seconds in failures]
+    if focus == "polls":  # each hint is one of a success
+        failures = [(200 if header else status, header, seconds) for status, header, seconds in failures]
     if focus != "anything":
         options.pop("operation_timeout", None)
     config = allowed({**options, **FOCUSES[focus]})
@@ -242,7 +266,7 @@ def test_no_operation_comes_to_more(focus, options, failures, asks, draw):
     assert within(worst.attempts, attempts)
     assert within(worst.sleep, slept)
     assert within(worst.wall_time, lasted)
-    if not asks and not config.classifiers:
+    if not asks and not config.classifiers and config.validate is None:
         assert within(worst.backoff, slept)
 
 
@@ -254,7 +278,7 @@ def allowed(options):
     return config_of(trust_env=False, **{**options, **quota})
 
 
-REACHABLE = {"pacing", "mode", "operation_timeout", "quota", "patience", "classifiers"}
+REACHABLE = {"pacing", "mode", "operation_timeout", "quota", "patience", "classifiers", "validate"}
 """Not drawn here: what ends an operation earlier, or makes it wait for others."""
 
 
