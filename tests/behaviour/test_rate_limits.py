@@ -281,10 +281,11 @@ def test_a_retry_counts_the_seconds_that_it_has_waited_already(longest: float, e
     assert expected == adapter.clock.sleeps
 
 
-def test_the_shorter_wait_is_tried_first() -> None:
+@pytest.mark.parametrize("status", [403, 408, 413, 429, 500, 503])
+def test_the_shorter_wait_is_tried_first(status: int) -> None:
     """Where ``Retry-After`` is shorter than the reset, the request goes after it, and after that with the others."""
-    refused = limit(0, 30, status=429, **{"Retry-After": "2"})
-    later = limit(0, 28, status=429, **{"Retry-After": "2"})
+    refused = limit(0, 30, status=status, **{"Retry-After": "2"})
+    later = limit(0, 28, status=status, **{"Retry-After": "2"})
     adapter = scripted(refused, later, 200, clock=FakeClock())
     history = retry_history(send(adapter))
     assert [(0, 0), (2, 0), (2, 26)] == [(attempt.delay, attempt.gate_wait) for attempt in history.attempts]

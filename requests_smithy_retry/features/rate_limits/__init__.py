@@ -36,7 +36,7 @@ ASKED = f"{NAME}: asked to wait"
 """Another key: the seconds for which its last answer asked."""
 MOST_USERS = 1024
 """The most users of one scope whose limits are known."""
-UNAVAILABLE, TOO_MANY_REQUESTS, FORBIDDEN = 503, 429, 403
+UNAVAILABLE, TOO_MANY_REQUESTS, FORBIDDEN, BAD_REQUEST = 503, 429, 403, 400
 
 
 class Announcements(Feature):
@@ -160,7 +160,8 @@ class RateLimits(Announcements):
             return
         is_refused = verdict.is_throttling or outcome.status == UNAVAILABLE
         said = read_hint(outcome.response.headers, wall=outcome.wall)
-        reset = self.hint(outcome) if is_refused else None
+        has_failed = is_refused or (said is not None and outcome.response.status_code >= BAD_REQUEST)
+        reset = self.hint(outcome) if has_failed else None
         hints: list[Hint] = list(filter(None, (said, reset)))
         if not hints or hints[0].source == AMZ_HEADER or hints[0].seconds > call.policy.config.max_retry_after:
             return
@@ -168,8 +169,9 @@ class RateLimits(Announcements):
         limits = self.users(call).made(user_of(call.request.headers))
         limits.asked.add(who)
         call.data[ASKED] = asked = hints[0].seconds
-        if said is not None and is_refused:
+        if said is not None and has_failed:
             call.data[TRIES_SHORTER] = outcome.attempt == 1 and asked + ROUNDING < hints[-1].seconds
+        if said is not None and is_refused:
             limits.refused(who, asked, outcome.ended, outcome.status)
 
     def users(self, call: Call) -> Users:
