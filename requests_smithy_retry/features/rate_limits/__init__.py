@@ -160,8 +160,7 @@ class RateLimits(Announcements):
             return
         is_refused = verdict.is_throttling or outcome.status == UNAVAILABLE
         said = read_hint(outcome.response.headers, wall=outcome.wall)
-        has_failed = is_refused or (said is not None and outcome.response.status_code >= BAD_REQUEST)
-        reset = self.hint(outcome) if has_failed else None
+        reset = self.hint(outcome) if has_failed(outcome.response, said, is_refused) else None
         hints: list[Hint] = list(filter(None, (said, reset)))
         if not hints or hints[0].source == AMZ_HEADER or hints[0].seconds > call.policy.config.max_retry_after:
             return
@@ -169,8 +168,8 @@ class RateLimits(Announcements):
         limits = self.users(call).made(user_of(call.request.headers))
         limits.asked.add(who)
         call.data[ASKED] = asked = hints[0].seconds
-        if said is not None and has_failed:
-            call.data[TRIES_SHORTER] = outcome.attempt == 1 and asked + ROUNDING < hints[-1].seconds
+        # hints[0] is what was said if there are two of them.
+        call.data[TRIES_SHORTER] = outcome.attempt == 1 and asked + ROUNDING < hints[-1].seconds
         if said is not None and is_refused:
             limits.refused(who, asked, outcome.ended, outcome.status)
 
@@ -215,6 +214,10 @@ def most_wait(call: Call) -> float:
     """Return the seconds of ``max_wait``."""
     most = call.config.max_wait if call.options.max_wait is None else call.options.max_wait
     return inf if most is None else most
+
+
+def has_failed(response: Response, said: Hint | None, is_refused: bool) -> bool:
+    return is_refused or (said is not None and response.status_code >= BAD_REQUEST)
 
 
 def path_of(request: PreparedRequest) -> str:
