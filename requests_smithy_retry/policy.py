@@ -15,6 +15,7 @@ from .classifiers.fold import Classification, Vote, classify
 from .classifiers.outcome import Fault, floor_of
 from .classifiers.protocol import RetryClassifier, in_order
 from .clock import SYSTEM_CLOCK, Clock, rest_until_permitted
+from .config.options import warn_once
 from .config.retry_options import current_options
 from .core.attempt import AttemptFailed, outcome_of
 from .core.policy import leaves_time
@@ -250,7 +251,8 @@ def retry(
     :param block: run at least once; never interrupted.
     :param strategy: counts, prices and delays the retries. With ``max_time``, give it the same clock.
     :param max_time: the most seconds for all tries and waits. A wait that would not end in time is not begun. The
-        deadline, ``max_attempts`` and ``enabled`` of a surrounding ``retry_options`` block hold as well.
+        deadline, ``max_attempts`` and ``enabled`` of a surrounding ``retry_options`` block hold as well. Its ``cancel``
+        and ``max_wait`` have no effect, and a warning says so. The strategy's own time limits are those of requests.
     :param token_scope: operations with the same scope share a quota.
     :param clock: tells the time and sleeps.
     :returns: the value of the last try.
@@ -259,6 +261,7 @@ def retry(
     :raises Exception: the exception of the last try.
     """
     deadline = _until(_end_of(max_time, clock), clock)
+    _warn_of_vain()
     token: PolicyToken | None = None
     refusal = RetryError("the policy wants no retry", stop_reason=StopReason.FORBIDDEN)
     try:
@@ -315,6 +318,14 @@ def _until(deadline: float | None, clock: Clock) -> float | None:
         return deadline
     at = around.on(clock).at
     return at if deadline is None else min(deadline, at)
+
+
+def _warn_of_vain() -> None:
+    """Warn once of the options of a surrounding block that end the waits of requests alone."""
+    around = current_options.get()
+    for name in ("cancel", "max_wait"):
+        if getattr(around, name) is not None:
+            warn_once(f"policy.retry: {name}", f"retry_options({name}=...) has no effect on the waits of policy.retry")
 
 
 def _check_block(tries: int, strategy: RetryStrategy) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from requests_smithy_retry import (
     AdaptiveRetryStrategy,
+    RetryConfigWarning,
     RetryError,
     StandardRetryStrategy,
     StopReason,
@@ -291,3 +293,14 @@ def test_without_a_first_token_there_is_one_try(ending: str) -> None:
         return
     with pytest.raises(RetryFailure, match="not today"):
         retry(Until("done"), block_of("pending"), strategy=strategy, clock=FakeClock())
+
+
+@pytest.mark.parametrize(
+    ("options", "name"), [({"cancel": threading.Event()}, "cancel"), ({"max_wait": 1}, "max_wait")]
+)
+def test_a_block_that_cannot_end_its_waits_is_warned_of(options: dict[str, Any], name: str) -> None:
+    """At the program's own line: the options that end the waits of requests do not end those of other code."""
+    clock = FakeClock()
+    with retry_options(**options), pytest.warns(RetryConfigWarning, match=f"{name}=...") as warned:
+        assert 1 == retry(Until(1), block_of(0, 1), strategy=strategy_on(clock), clock=clock)
+    assert [__file__] == [each.filename for each in warned]
