@@ -14,6 +14,7 @@ from ..classifiers.fold import Classification
 from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import Only, RetryClassifier, Vouches, in_order, sees_successes
 from ..config.retry_options import OperationOptions
+from ..interruptions import ask_within_strategy
 from .backoff import ExponentialRetryBackoffStrategy, RetryBackoffStrategy
 from .port import Feature, overrides
 from .rules import named_wait
@@ -137,11 +138,12 @@ class Policy:
         is_throttling = kind is ErrorKind.THROTTLING
         backoff = self.throttling if is_throttling else self.transient
         if not isinstance(backoff, RetryBackoffStrategy):
-            delay = backoff(retry, outcome)
+            asked: tuple[Any, ...] = backoff, retry, outcome
         elif self._take_previous[is_throttling]:
-            delay = backoff.compute_next_backoff_delay(retry, previous)  # type: ignore[call-arg]
+            asked = backoff.compute_next_backoff_delay, retry, previous
         else:
-            delay = backoff.compute_next_backoff_delay(retry)
+            asked = backoff.compute_next_backoff_delay, retry
+        delay = ask_within_strategy("the function of backoff", *asked)
         if not is_seconds(delay) or delay < 0:
             allowed = "a finite number of seconds, 0 or more, is allowed"
             raise TypeError(f"{self.config.shown('backoff')} returned {safe_repr(delay)}: {allowed}")

@@ -19,7 +19,6 @@ from ..classifiers.outcome import Outcome
 from ..clock import SYSTEM_CLOCK, Clock
 from ..config.retry_config import DEFAULTS, RetryConfig, RetryOptions
 from ..errors import RetryConfigError, RetryError, StopReason, TokenError, is_unresolved
-from ..interruptions import ask_within_strategy
 from ..observing.log import log_back
 from .attempt import AttemptFailed
 from .health import shows_failure
@@ -413,8 +412,7 @@ class StandardRetryStrategy:
         :raises RetryError: if a server asks for a longer one than is made, or if it would not end in time.
         """
         outcome, retry = failed.outcome, max(1, progress.retries - progress.probes)
-        asked = reason, outcome, failed.options, retry, progress.backoff
-        delay = ask_within_strategy("the function of backoff", self.policy.delay, *asked)
+        delay = self.policy.delay(reason, outcome, failed.options, retry, progress.backoff)
         if isinstance(delay, TooLong):
             raise too_long(delay.hint, delay.why, outcome.wall)
         if delay.asked is not None and outcome.ended + delay.seconds > progress.began + delay.longest:

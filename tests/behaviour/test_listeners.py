@@ -320,7 +320,7 @@ def test_a_bug_in_a_listener_comes_through_and_leaks_nothing(
 
 
 OF_OTHERS = [RetryError, RetryLater, RetryCancelled]
-"""What a program's own use of the library raises: ``policy.retry`` in a listener, another session in a function."""
+"""The exceptions of this library that a listener may raise, from ``policy.retry`` or another session."""
 LIMITED = ScriptedReply(503, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1"})
 
 
