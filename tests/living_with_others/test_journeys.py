@@ -379,11 +379,31 @@ def test_an_outage_is_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     assert (1, True) == (levels[logging.WARNING], levels[logging.INFO] > 0)
 
 
+def library(server: FaultServer) -> dict[str, Any]:
+    """What the blocks of the page define, the smallest client and those that use it left out."""
+    return run(all_blocks_of("ship-it-in-your-library.md")[:5], server)
+
+
+def client_of(server: FaultServer, **options: Any) -> Any:
+    space = library(server)
+    return space["Client"](space["Tokens"](lambda: ("secret", 60)), f"{server.url}/", **options)
+
+
+def test_the_smallest_client_of_a_library_retries() -> None:
+    """As its block says: with the defaults of the library, and the options of its user."""
+    with FaultServer([Reply(503), Reply(body=b'{"name": "seven"}')], default=Reply(503)) as server:
+        client = library(server)["SmallClient"](server.url, max_attempts=2, backoff=0)
+        assert {"name": "seven"} == client.thing("7")
+        with pytest.raises(requests.HTTPError):
+            client.thing("7")
+        assert 4 == len(server.requests)
+
+
 def test_a_library_waits_for_what_its_service_calls_locked() -> None:
     """The classifier of the page reads the code in the body; what that calls final is the answer."""
-    locked, gone, quota = (Reply(status, body=b'{"code": "%s"}' % code) for status, code in CODES)
+    locked, gone, quota = (Reply(status, body=b'{"error": "%s"}' % code) for status, code in CODES)
     with FaultServer([locked, Reply(body=b'{"name": "seven"}'), gone, quota, locked, Reply(201), gone]) as server:
-        client = run(all_blocks_of("ship-it-in-your-library.md")[:1], server)["Client"](f"{server.url}/")
+        client = client_of(server)
         assert {"name": "seven"} == client.thing("7")
         for _ in range(2):
             with pytest.raises(requests.HTTPError):
@@ -398,21 +418,38 @@ def test_a_library_waits_for_what_its_service_calls_locked() -> None:
 
 def test_a_library_renews_its_token_once_for_all_threads() -> None:
     """Eight threads get a 401 at once: one of them renews, and each call is answered. A new client asks for nothing."""
-    tokens, old = iter(["old", "new", "newer"]), threading.Barrier(8)
+    old = threading.Barrier(8)
+    answers = [Reply(503), *(Reply(body=b'{"access_token": "%s"}' % name) for name in (b"old", b"new"))]
+    issuing = iter(answers)
 
     def service(request: RecordedRequest) -> Behaviour:
+        if request.method == "POST":
+            return next(issuing)
         if request.header("Authorization") == "Bearer old":
             old.wait(20)
             return Reply(401)
         return Reply(body=b'{"name": "seven"}')
 
     with FaultServer(service) as server:
-        kind = run(all_blocks_of("ship-it-in-your-library.md")[:1], server)["Client"]
-        assert kind(f"{server.url}/", lambda: pytest.fail("a token is asked for"))
-        client = kind(f"{server.url}/", lambda: next(tokens))
-        with ThreadPoolExecutor(8) as pool:
-            assert [{"name": "seven"}] * 8 == list(pool.map(client.thing, ["7"] * 8))
-    assert "newer" == next(tokens)
+        space = library(server)
+        with space["Client"](space["Tokens"](space["from_login"]("name", "password")), server.url) as client:
+            assert [] == server.requests
+            with ThreadPoolExecutor(8) as pool:
+                assert [{"name": "seven"}] * 8 == list(pool.map(client.thing, ["7"] * 8))
+    assert next(issuing, None) is None
+
+
+def test_the_clients_of_an_account_share_its_token_while_it_lives() -> None:
+    """It is fetched anew before a request once nine tenths of its life are over."""
+    with FaultServer(default=Reply(body=b"{}")) as server:
+        space = library(server)
+        for seconds, fetched in ((3600, 1), (0, 2)):
+            names = iter("ab")
+            tokens = space["Tokens"](lambda names=names, seconds=seconds: (next(names), seconds))
+            for _ in range(2):
+                with space["Client"](tokens, server.url) as client:
+                    client.thing("7")
+            assert fetched == 2 - len(list(names))
 
 
 def test_a_library_finds_an_error_in_a_200() -> None:
@@ -423,28 +460,38 @@ def test_a_library_finds_an_error_in_a_200() -> None:
     kind = {"Content-Type": "application/json"}
     busy, good = Reply(200, kind, b'{"error": "BUSY"}'), Reply(200, kind, b'{"name": "BUSY"}')
     with FaultServer([busy, good, busy, good]) as server:
-        client = run(all_blocks_of("ship-it-in-your-library.md")[:1], server)["Client"](f"{server.url}/", backoff=0)
+        client = client_of(server, backoff=0)
         assert {"name": "BUSY"} == client.thing("7")
         client.create({"name": "nine"})
         assert ["GET", "GET", "POST", "POST"] == [request.method for request in server.requests]
         server.script([busy] * 20)
-        with pytest.raises(requests.RequestException, match=r"^BUSY$"), retry_options(max_attempts=2):
+        with pytest.raises(requests.RequestException, match=r"^200 BUSY; gave up"), retry_options(max_attempts=2):
             client.create({"name": "nine"})
 
 
 def test_a_library_saves_a_file_that_breaks_off(tmp_path: Path) -> None:
-    """The file is whole, and only the rest was asked for again; a 404 is an error, and leaves no file."""
+    """The file is whole, and only the rest was asked for again; a 404 is an error, and leaves no file.
+
+    A 404 for a deletion whose answer was lost is none.
+    """
     part = {"ETag": '"1"', "Content-Range": "bytes 5-9/10"}
     script = [
         CutBody(Reply(200, {"ETag": '"1"'}, b"0123456789"), at=5),
         Reply(206, part, b"56789"),
         Reply(404, body=b"no"),
+        Reply(503),
+        Reply(404),
+        Reply(404, body=b'{"error": "GONE"}'),
     ]
     with FaultServer(script) as server:
-        client = run(all_blocks_of("ship-it-in-your-library.md")[:1], server)["Client"](f"{server.url}/")
+        client = client_of(server)
         client.download("a", str(tmp_path / "a"))
         with pytest.raises(requests.HTTPError):
             client.download("b", str(tmp_path / "b"))
+        client.delete("a")
+        with pytest.raises(requests.HTTPError, match=r"^404 GONE$") as caught:
+            client.delete("b")
+    assert ("GONE", 404) == (caught.value.code, caught.value.response.status_code)
     assert (b"0123456789", False) == ((tmp_path / "a").read_bytes(), (tmp_path / "b").exists())
     assert "bytes=5-" == server.requests[1].header("Range")
 

@@ -127,13 +127,13 @@ SDK = (ROOT / "docs/howto/ship-it-in-your-library.md").read_text(encoding="utf-8
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("page", ["ship-it-in-your-library", "write-a-strategy"])
-def test_an_example_type_checks(page, tmp_path):
+@pytest.mark.parametrize(("page", "count"), [("ship-it-in-your-library", 6), ("write-a-strategy", 2)])
+def test_an_example_type_checks(page, count, tmp_path):
     """Whoever copies it, and the block that uses it, into a package that mypy checks strictly has no error."""
     pytest.importorskip("mypy")
     text = (ROOT / f"docs/howto/{page}.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    (tmp_path / "example.py").write_text("\n".join(blocks[:2]), encoding="utf-8")
+    (tmp_path / "example.py").write_text("\n".join(blocks[:count]), encoding="utf-8")
     command = [sys.executable, "-m", "mypy", "--strict", str(tmp_path / "example.py")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (0, "") == (done.returncode, done.stderr), done.stdout
@@ -142,9 +142,10 @@ def test_an_example_type_checks(page, tmp_path):
 def test_the_example_for_a_library_keeps_the_classifiers_of_its_user():
     """They come after its own; an only(...) stays alone."""
     names: dict[str, Any] = {}
-    exec(re.findall(r"^```python\n(.*?)^```$", SDK, re.DOTALL | re.MULTILINE)[0], names)
+    for block in re.findall(r"^```python\n(.*?)^```$", SDK, re.DOTALL | re.MULTILINE)[:5]:
+        exec(block, names)
     own, theirs = (names["by_code"], names["BUSY"]), classifier(lambda outcome: None)
     for given, expected in (((), own), ((theirs,), (*own, theirs)), (only(theirs), only(theirs))):
-        client = names["Client"](classifiers=given)
+        client = names["Client"](names["Tokens"](lambda: ("secret", 60)), classifiers=given)
         found = client.session.get_adapter(client.url).retry_config.classifiers
         assert (expected, type(expected)) == (found, type(found))
