@@ -185,7 +185,7 @@ def main(arguments: list[str] | None = None) -> int:
 def table(rows: list[list[str]]) -> str:
     """Markdown."""
     lines = [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join([lines[0], "| --- " * len(rows[0]) + "|", *lines[1:]])
+    return "\n".join([lines[0], "|---" * len(rows[0]) + "|", *lines[1:]])
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:

@@ -253,11 +253,11 @@ def build() -> str:
         lambda: [
             "## Statuses\n",
             "| status | verdict | GET | POST | POST with a key |",
-            "| --- | --- | --- | --- | --- |",
+            "|---|---|---|---|---|",
         ],
         status_rows,
         lambda: [f"\n## A server's own word\n\n{WORD}\n", "| header | GET: 400 | GET: 503 | POST: 503 |"],
-        lambda: ["| --- | --- | --- | --- |"],
+        lambda: ["|---|---|---|---|"],
         word_rows,
         lambda: ["\n## Faults of the wire, as `requests` raises them\n"],
         fault_rows,

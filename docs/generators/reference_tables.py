@@ -27,8 +27,8 @@ def cell(text: str) -> str:
 
 def table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]] | list[tuple[str, ...]]) -> str:
     """A Markdown table."""
-    lines = [head, ("---",) * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    first, *others = (f"| {' | '.join(line)} |" for line in (head, *rows))
+    return "\n".join([first, "|---" * len(head) + "|", *others])
 
 
 def from_docstring(text: str) -> str:
