@@ -13,7 +13,7 @@ from urllib3.util.retry import Retry
 
 from .checks import Unshown
 from .classifiers.transport_faults import cause_in_words
-from .clock import SYSTEM_CLOCK, Clock
+from .clock import SYSTEM_CLOCK, Clock, checked_clock
 from .config.beside import config_of, warn_of_assigned
 from .config.options import LIBRARY, NOT_OURS, UNSET, signature_with, warn_of_void
 from .config.retry_config import (
@@ -135,7 +135,7 @@ class RetryAdapter(MaxRetries):
     ) -> None:
         known, others = self._own_options(dict(options))
         own = strategy.clock if isinstance(strategy, StandardRetryStrategy) else SYSTEM_CLOCK
-        self.clock = own if clock is None else clock
+        self.clock = own if clock is None else checked_clock(clock)
         _check_clock(strategy, self.clock)
         self._given = strategy is not None
         self._configure(config, strategy, defaults, known, max_retries)
@@ -555,7 +555,10 @@ def mount(
     :param options: any option of :class:`RetryConfig`.
     :raises RetryConfigError: for a bad option.
     """
+    prefixes: tuple[Any, ...] = ("http://", "https://") if at is None else (at,)
+    if not all(isinstance(prefix, str) and "://" in prefix for prefix in prefixes):
+        raise RetryConfigError("at", at, "code", "a URL, or its beginning, with a scheme such as https:// is allowed")
     adapter = RetryAdapter(pool_maxsize=pool_maxsize, config=config, strategy=strategy, defaults=defaults, **options)
-    for prefix in ("http://", "https://") if at is None else (at,):
+    for prefix in prefixes:
         session.mount(prefix, adapter)
     return session

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from .errors import RetryError, StopReason
+from .errors import RetryConfigError, RetryError, StopReason
 
 NAP = 30.0
 """Seconds after which a wait looks at the clock again: a sleep stands still while the machine is suspended."""
@@ -32,6 +32,13 @@ class Clock(Protocol):
 
     def sleep(self, seconds: float) -> None:
         """Wait. A signal handler's exception interrupts it."""
+
+
+def checked_clock(clock: Clock) -> Clock:
+    """Return a clock; refuse what cannot tell the time before it is asked."""
+    if not all(callable(getattr(clock, name, None)) for name in ("now", "wall", "sleep")):
+        raise RetryConfigError("clock", clock, "code", "an object with now(), wall() and sleep(seconds) is allowed")
+    return clock
 
 
 class Wait(NamedTuple):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from ..checks import number, whole_number
 from ..classifiers.protocol import Only, RetryClassifier, sees_successes
-from ..clock import SYSTEM_CLOCK, Clock, Deadline, after, earliest
+from ..clock import SYSTEM_CLOCK, Clock, Deadline, after, checked_clock, earliest
 from . import parsers as types
 from .options import MEANT, nearest, option, options_of, signature_with
 
@@ -214,7 +214,7 @@ def retry_options(*, clock: Clock = SYSTEM_CLOCK, **options: Unpack[OperationKey
             raise TypeError(_not_taken(name))
         if value is not None:
             changes[name] = OPERATION_OPTIONS[name].read(value, "retry_options")
-    return OptionsBlock(changes, clock)
+    return OptionsBlock(changes, checked_clock(clock))
 
 
 _ANNOTATIONS = {name: item.__forward_arg__ for name, item in OperationKeywords.__annotations__.items()}

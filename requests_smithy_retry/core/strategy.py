@@ -16,7 +16,7 @@ from ..checks import safe_repr
 from ..classifiers.actions import ErrorKind, RetryReason
 from ..classifiers.fold import Classification
 from ..classifiers.outcome import Outcome
-from ..clock import SYSTEM_CLOCK, Clock
+from ..clock import SYSTEM_CLOCK, Clock, checked_clock
 from ..config.retry_config import DEFAULTS, RetryConfig, RetryOptions
 from ..errors import RetryConfigError, RetryError, StopReason, TokenError, is_unresolved
 from ..observing.log import log_back
@@ -242,7 +242,7 @@ class StandardRetryStrategy:
         base = DEFAULTS if config is None else config
         if not isinstance(base, RetryConfig):
             raise RetryConfigError("config", config, "code", "a RetryConfig is allowed")
-        self.clock = clock
+        self.clock = checked_clock(clock)
         self.__go_by(self.__in_own_mode(base.replace(**options)))
         self.scopes: Scopes = self.__new_scopes()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..checks import check_amount, is_finite, safe_repr
-from ..clock import SYSTEM_CLOCK, Clock, Wait, wait_in
+from ..clock import SYSTEM_CLOCK, Clock, Wait, checked_clock, wait_in
 from ..core.quota import Grant, Payment, Quota, Refused, RetryQuota, TokenBucketSnapshot
 from ..core.retry_budget import PayoffTokenBucket
 from ..core.scope import NO_SCOPE, MakeQuota
@@ -115,7 +115,7 @@ class TokenBucket(FreshCopies):
         self.refill_rate = refill_rate
         self.on_empty = on_empty
         self.success_reward = success_reward
-        self.clock = clock
+        self.clock = checked_clock(clock)
         self._initial = initial
         self._begin()
         if initial is not None:

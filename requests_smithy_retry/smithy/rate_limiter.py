@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import ClassVar
 
 from ..checks import is_finite
-from ..clock import SYSTEM_CLOCK, Clock, Wait, wait_in
+from ..clock import SYSTEM_CLOCK, Clock, Wait, checked_clock, wait_in
 from ..forksafe import FreshCopies, renew_lock_after_fork
 
 BETA = 0.7
@@ -222,7 +222,7 @@ class ClientRateLimiter(FreshCopies):
 
     def __init__(self, settings: RateLimiterSettings = DEFAULT_SETTINGS, *, clock: Clock = SYSTEM_CLOCK) -> None:
         self.settings = settings
-        self.clock = clock
+        self.clock = checked_clock(clock)
         self._begin()
 
     def _begin(self) -> None:

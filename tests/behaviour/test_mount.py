@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import time
+from functools import partial
+from types import SimpleNamespace
+
 import pytest
 import requests
 
 from requests_smithy_retry import (
+    AdaptiveRetryStrategy,
     RetryAdapter,
     RetryConfig,
     RetryConfigError,
     SimpleRetryStrategy,
+    StandardRetryStrategy,
     mount,
+    retry_options,
 )
+from requests_smithy_retry.quotas import ClientRateLimiter, TokenBucket
 
 
 def test_one_shared_adapter_on_both_schemes():
@@ -57,3 +65,32 @@ def test_a_bad_option_mounts_nothing():
     with pytest.raises(RetryConfigError, match="max_attempts=0"):
         mount(session, max_attempts=0)
     assert before == dict(session.adapters)
+
+
+@pytest.mark.parametrize("at", ["api.example.com", "https", "", 5, b"https://"])
+def test_a_place_that_matches_no_url_is_refused(at):
+    """Requests compares it with the beginning of each URL, so an adapter without a scheme would never be used."""
+    session = requests.Session()
+    before = dict(session.adapters)
+    with pytest.raises(RetryConfigError, match=r"^at=.* \(from code\): a URL, or its beginning, with a scheme"):
+        mount(session, at=at)
+    assert before == session.adapters
+    mount(session, at="http+docker://")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        RetryAdapter,
+        StandardRetryStrategy,
+        AdaptiveRetryStrategy,
+        retry_options,
+        partial(TokenBucket, 5),
+        ClientRateLimiter,
+    ],
+)
+@pytest.mark.parametrize("clock", [5, SimpleNamespace(now=time.monotonic), time])
+def test_what_is_no_clock_is_refused(make, clock):
+    """Where it is given, and not only when a call first asks for the time."""
+    with pytest.raises(RetryConfigError, match=r"^clock=.*: an object with now\(\), wall\(\) and sleep"):
+        make(clock=clock)

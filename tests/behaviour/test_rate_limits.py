@@ -357,6 +357,24 @@ def test_a_user_adds_a_dialect_in_one_line() -> None:
     assert [3.0] == adapter.clock.sleeps
 
 
+@pytest.mark.parametrize(
+    ("given", "allowed"),
+    [
+        ({"remaining": 5}, "remaining=5: a header's name is allowed"),
+        ({"remaining": ""}, "remaining='': a header's name is allowed"),
+        ({"remaining": "calls left"}, "remaining='calls left': a header's name is allowed"),
+        ({"remaining": "left", "reset": 5}, "reset=5: a header's name, or a tuple of names, is allowed"),
+        ({"remaining": "left", "reset": ""}, "reset='': a header's name, or a tuple of names, is allowed"),
+        ({"remaining": "left", "reset": ("next", None)}, r"reset=\('next', None\): a header's name, or a tuple"),
+        ({"remaining": "left", "limit": None}, "limit=None: a header's name is allowed, or '' for none"),
+    ],
+)
+def test_a_dialect_without_names_of_headers_is_refused(given: Any, allowed: str) -> None:
+    """The error names the argument, the value, and what is allowed."""
+    with pytest.raises(ValueError, match=f"^{allowed}"):
+        RateLimitDialect(**given)
+
+
 def made(clock: FakeClock) -> StandardRetryStrategy:
     return StandardRetryStrategy(clock=clock)
 

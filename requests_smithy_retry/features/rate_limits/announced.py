@@ -9,8 +9,10 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from ...checks import BadValue, safe_repr
+from ...config.parsers import is_name
 from ...core.server_hints import Hint, longest_in, names_in, parse_decimal, parse_http_date
 
 OLD_DATE = 2.0
@@ -70,7 +72,13 @@ class RateLimitDialect:
     counts_requests: bool = True
 
     def __post_init__(self) -> None:
-        resets = (self.reset,) if isinstance(self.reset, str) else self.reset
+        resets: Any = (self.reset,) if isinstance(self.reset, str) else self.reset
+        if not is_name(self.remaining):
+            raise BadValue(f"remaining={safe_repr(self.remaining)}: a header's name is allowed")
+        if not isinstance(resets, (tuple, list)) or not all(map(is_name, resets)):
+            raise BadValue(f"reset={safe_repr(self.reset)}: a header's name, or a tuple of names, is allowed")
+        if self.limit != "" and not is_name(self.limit):
+            raise BadValue(f"limit={safe_repr(self.limit)}: a header's name is allowed, or '' for none")
         object.__setattr__(self, "reset", tuple(map(str.lower, resets)))
         for name in ("remaining", "limit"):
             object.__setattr__(self, name, getattr(self, name).lower())
