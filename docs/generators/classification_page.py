@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import http.client
-import inspect
-import socket
 import ssl
-from collections.abc import Callable, Iterator
-from functools import partial
-from types import SimpleNamespace
+from collections.abc import Callable
 from typing import Any
 
 import requests
@@ -100,36 +96,6 @@ def _verdict(history: Any) -> str:
     return "success" if history.stop_reason is StopReason.SUCCESS else "no opinion"
 
 
-def exception_classes() -> Iterator[tuple[str, type[Exception]]]:
-    """Every exception class of requests and urllib3, and those of the standard library that a wire raises."""
-    for module in (rex, uex):
-        for name, cls in sorted(vars(module).items()):
-            own = inspect.isclass(cls) and issubclass(cls, Exception) and cls.__module__ == module.__name__
-            if own and not issubclass(cls, Warning) and cls.__name__ == name:
-                yield f"{module.__name__}.{name}", cls
-    for cls in (ConnectionError, ConnectionResetError, ConnectionRefusedError, BrokenPipeError, TimeoutError, OSError):
-        yield cls.__name__, cls
-    for cls in (socket.gaierror, ssl.SSLError, ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLCertVerificationError):
-        yield f"{cls.__module__}.{cls.__name__}" if cls.__module__ != "builtins" else cls.__name__, cls
-    for cls in (http.client.BadStatusLine, http.client.IncompleteRead, http.client.RemoteDisconnected):
-        yield f"http.client.{cls.__name__}", cls
-    yield "http.client.InvalidURL", http.client.InvalidURL
-    yield "ValueError", ValueError
-    yield "RuntimeError", RuntimeError
-
-
-def sample(cls: type[Exception]) -> Exception:
-    """An instance, made with whatever its constructor takes."""
-    half_read: Any = SimpleNamespace(tell=lambda: 0, length_remaining=3)
-    several: list[tuple[Any, ...]] = [("failed",), (None, "failed"), (None, URL, "failed"), (half_read, b"zz")]
-    for arguments in [*several, ("failed", "", 0)]:
-        try:
-            return cls(*arguments)
-        except (TypeError, AttributeError):  # noqa: PERF203
-            continue
-    raise TypeError(f"no sample of {cls}")
-
-
 def wrapped() -> dict[str, Exception]:
     """Outcomes as requests raises them, with the cause inside that makes the difference."""
     pool: Any = None
@@ -180,27 +146,15 @@ def yes(flag: bool) -> str:
     return "again" if flag else "—"
 
 
-def by_fate(named: Iterator[tuple[str, Callable[[], Exception]]]) -> list[str]:
-    """One item for each fate, with the exceptions that have it.
-
-    :param named: a function for each, which makes it: an outcome may be judged only once.
-    """
+def fault_rows() -> list[str]:
+    """One item for each fate, with the faults of the wire that have it."""
     fates: dict[str, list[str]] = {}
-    for name, make in named:
-        (again, verdict, _), (post, _, _) = outcome_of(make(), "GET"), outcome_of(make(), "POST")
+    for name in wrapped():
+        # Made anew: an outcome may be judged only once.
+        (again, verdict, _), (post, _, _) = (outcome_of(wrapped()[name], method) for method in ("GET", "POST"))
         sent = ", GET and POST sent again" if post else ", GET sent again" if again else ""
         fates.setdefault(verdict + sent, []).append(name)
     return [f"- {fate}: {', '.join(names)}" for fate, names in fates.items()]
-
-
-def fault_rows() -> list[str]:
-    """The faults of the wire by fate."""
-    return by_fate((name, partial(wrapped().__getitem__, name)) for name in wrapped())
-
-
-def class_rows() -> list[str]:
-    """The classes by fate."""
-    return by_fate((f"`{name}`", partial(sample, cls)) for name, cls in exception_classes())
 
 
 def status_rows() -> list[str]:
@@ -261,8 +215,5 @@ def build() -> str:
         word_rows,
         lambda: ["\n## Faults of the wire, as `requests` raises them\n"],
         fault_rows,
-        lambda: ["\n## Every exception class by itself\n"],
-        lambda: ["A wrapper is judged by its cause; here it has none, and the request counts as written.\n"],
-        class_rows,
     ]
     return HEAD + "\n".join(line for part in parts for line in part()) + "\n"

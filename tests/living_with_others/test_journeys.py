@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 import requests
 
-from requests_smithy_retry import retry_options, retry_summary
+from requests_smithy_retry import retry_history, retry_options, retry_summary
 from requests_smithy_retry.testing import Behaviour, CloseAfterRequest, CutBody, FaultServer, RecordedRequest, Reply
 from tests.faults import Stall
 from tests.project.test_docs import BLOCK, ROOT, blocks_of
@@ -432,7 +432,7 @@ def test_a_library_renews_its_token_once_for_all_threads() -> None:
 
     with FaultServer(service) as server:
         space = library(server)
-        with space["Client"](space["Tokens"](space["from_login"]("name", "password")), server.url) as client:
+        with space["Client"](space["Tokens"](space["Login"]("name", "password")), server.url) as client:
             assert [] == server.requests
             with ThreadPoolExecutor(8) as pool:
                 assert [{"name": "seven"}] * 8 == list(pool.map(client.thing, ["7"] * 8))
@@ -450,6 +450,59 @@ def test_the_clients_of_an_account_share_its_token_while_it_lives() -> None:
                 with space["Client"](tokens, server.url) as client:
                     client.thing("7")
             assert fetched == 2 - len(list(names))
+
+
+class CountedLock:
+    """A lock that tells how many threads have come to it."""
+
+    def __init__(self) -> None:
+        self.come, self._lock = threading.Semaphore(0), threading.Lock()
+
+    def __enter__(self) -> None:
+        self.come.release()
+        self._lock.acquire()
+
+    def __exit__(self, *failure: object) -> None:
+        self._lock.release()
+
+
+def test_a_token_that_cannot_be_fetched_fails_all_that_wait_for_it() -> None:
+    """One fetch for all eight threads; their errors have its history. The next call fetches again."""
+    lock, fetches = CountedLock(), []
+
+    def fetch() -> tuple[str, float]:
+        fetches.append(1)
+        if len(fetches) > 1:
+            return "secret", 60
+        for _ in range(8):
+            assert lock.come.acquire(timeout=20)
+        raise failure
+
+    with FaultServer(default=Reply(400, body=b'{"error": "invalid_client"}')) as server:
+        space = library(server)
+        with pytest.raises(space["AcmeError"]) as caught:
+            space["Login"]("name", "password")()
+        failure = caught.value
+        tokens = space["Tokens"](fetch)
+        tokens.lock = lock
+        with space["Client"](tokens, server.url) as client, ThreadPoolExecutor(8) as pool:
+            errors = [future.exception() for future in [pool.submit(client.thing, "7") for _ in range(8)]]
+        assert [1] == fetches
+        assert 1 == len(server.requests)
+        assert 1 == errors.count(failure)
+        others = [error for error in errors if error is not failure]
+        assert {"no token: 400 invalid_client"} == set(map(str, others))
+        assert all(retry_history(error) is retry_history(failure) for error in others)
+        assert tokens.after("") == "Bearer secret"
+
+
+def test_a_forked_child_does_not_wait_for_the_token_that_its_parent_fetches() -> None:
+    """It has a lock of its own: nobody in it would let go of the parent's."""
+    with FaultServer() as server:
+        tokens = library(server)["Tokens"](lambda: ("secret", 60))
+        with tokens.lock, ThreadPoolExecutor(1) as pool:
+            tokens.process = 0  # as in a child
+            assert "Bearer secret" == pool.submit(tokens.after, "").result(timeout=20)
 
 
 def test_a_library_finds_an_error_in_a_200() -> None:
