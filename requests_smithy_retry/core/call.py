@@ -251,16 +251,17 @@ class Call:
             final=self._final(error),
             has_progressed=bool(self.brought) and exchange.response is None,
             head=exchange.head,
-            look=exchange.look if self.stream and not self._is_a_rest(exchange) else None,
+            look=exchange.look if self.stream and not self._is_a_rest else None,
         )
         if not outcome.is_success:
             self.adapter.addresses.attempt_failed(outcome, peer, self.tried)
         self.last = outcome
         return outcome
 
-    def _is_a_rest(self, exchange: Exchange) -> bool:
-        """Return True for an answer whose body may go on with the one that broke off, whose reader reads it."""
-        return self.rest is not None and exchange.is_success
+    @property
+    def _is_a_rest(self) -> bool:
+        """True for an answer that goes on with a body that broke off, whose reader reads it."""
+        return self.rest is not None and self.rest.is_taken
 
     def _final(self, error: Exception | None) -> tuple[StopReason, str] | None:
         """Return the reason for which nothing is to be decided about an error; None: there is no such reason."""

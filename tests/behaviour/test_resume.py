@@ -21,6 +21,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.exceptions import ProtocolError
 
 from requests_smithy_retry import (
+    ErrorInBodyClassifier,
     RetryAdapter,
     RetryListener,
     StopReason,
@@ -284,6 +285,17 @@ def test_the_rest_is_still_asked_for_after_another_failure(stream: bool) -> None
     shelf = Shelf(100_000, rest=lambda _, reply: next(turns) or reply)
     assert BODY == got(shelf, stream, max_attempts=5)
     assert [None, *["bytes=100000-"] * 3] == shelf.asked
+
+
+@pytest.mark.parametrize("tag", [{}, {"ETag": TAG}, {"ETag": '"v2"'}])
+def test_an_error_in_a_200_between_two_attempts_for_the_rest_is_retried(tag: dict[str, str]) -> None:
+    """A classifier that looks at successes is asked about an answer that is no rest, as about the first answer."""
+    busy = ErrorInBodyClassifier(lambda body: body["error"] == "BUSY", "BUSY")
+    error = Reply(200, {"Content-Type": "application/json", **tag}, b'{"error": "BUSY"}')
+    turns = iter((error, Reply(503), error, None))
+    shelf = Shelf(150_000, rest=lambda _, reply: next(turns) or reply)
+    assert BODY == got(shelf, max_attempts=5, classifiers=[busy], backoff=0)
+    assert [None, *["bytes=150000-"] * 4] == shelf.asked
 
 
 @pytest.mark.parametrize(

@@ -95,8 +95,9 @@ class Resumable(NamedTuple):
     def _odd_field(self, response: Response, length: str) -> str:
         """Return a phrase for the header field of an answer that does not fit; "" if all do."""
         headers = response.headers
-        if headers.get(self.field, "").strip() != self.validator:
-            return f"the {self.field} has changed"
+        validator = headers.get(self.field, "").strip()
+        if validator != self.validator:
+            return f"the {self.field} has changed" if validator else f"the answer has no {self.field}"
         if headers.get("content-encoding", "").strip().lower() != self.coding:
             return "the content coding has changed"
         if headers.get("content-length", length).strip() != length:
