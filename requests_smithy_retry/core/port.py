@@ -79,6 +79,8 @@ class Rest(Protocol):
     """The attempt that brought the body to where it broke off."""
     is_streamed: bool
     """The caller reads the body. False: an attempt does, and its operation tells how that ends."""
+    is_taken: bool
+    """An answer has gone on with the body."""
 
     @property
     def refusal(self) -> tuple[StopReason, str] | None:

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 import requests
 
-from requests_smithy_retry import retry_history, retry_options, retry_summary
+from requests_smithy_retry import retry_options, retry_summary
 from requests_smithy_retry.testing import Behaviour, CloseAfterRequest, CutBody, FaultServer, RecordedRequest, Reply
 from tests.faults import Stall
 from tests.project.test_docs import BLOCK, ROOT, blocks_of
@@ -467,7 +467,7 @@ class CountedLock:
 
 
 def test_a_token_that_cannot_be_fetched_fails_all_that_wait_for_it() -> None:
-    """One fetch for all eight threads; their errors have its history. The next call fetches again."""
+    """One fetch for all eight threads, and one error. The next call fetches again."""
     lock, fetches = CountedLock(), []
 
     def fetch() -> tuple[str, float]:
@@ -489,11 +489,52 @@ def test_a_token_that_cannot_be_fetched_fails_all_that_wait_for_it() -> None:
             errors = [future.exception() for future in [pool.submit(client.thing, "7") for _ in range(8)]]
         assert [1] == fetches
         assert 1 == len(server.requests)
-        assert 1 == errors.count(failure)
-        others = [error for error in errors if error is not failure]
-        assert {"no token: 400 invalid_client"} == set(map(str, others))
-        assert all(retry_history(error) is retry_history(failure) for error in others)
+        assert [failure] * 8 == errors
+        assert ("invalid_client", "400 invalid_client") == (failure.code, str(failure))
         assert tokens.after("") == "Bearer secret"
+
+
+def test_a_block_of_one_thread_does_not_end_the_fetch_of_a_token_for_all() -> None:
+    """The fetch goes by no deadline, cancel or number of attempts of the call that happens to need it first."""
+    token = Reply(body=b'{"access_token": "new", "expires_in": null}')
+    with FaultServer([Reply(503), token]) as server:
+        space = library(server)
+        tokens, cancel = space["Tokens"](space["Login"]("name", "password")), threading.Event()
+        cancel.set()
+        with retry_options(deadline=0.001, cancel=cancel, max_attempts=1):
+            assert "Bearer new" == tokens.after("")
+        assert 2 == len(server.requests)
+    with (
+        FaultServer(default=Reply(body=b"{}")) as server,
+        pytest.raises(requests.RequestException, match=r"^200 without a token$"),
+    ):
+        library(server)["Login"]("name", "password")()
+
+
+def test_a_library_sends_through_the_adapter_of_its_user() -> None:
+    """Each attempt goes through it; it stays open, and its session's credentials are not taken over."""
+    sent: list[str | None] = []
+
+    class Theirs(requests.adapters.HTTPAdapter):
+        def send(self, request: requests.PreparedRequest, *args: Any, **how: Any) -> requests.Response:
+            sent.append(request.url)
+            return super().send(request, *args, **how)
+
+    (over,) = (block for block in all_blocks_of("ship-it-in-your-library.md") if "def over" in block)
+    (front,) = (block for block in all_blocks_of("compose.md") if "class RetriesInFront" in block)
+    with FaultServer([Reply(503)], default=Reply(body=b"{}")) as server, requests.Session() as session:
+        session.mount("http://", Theirs())
+        session.auth, session.verify = ("name", "password"), False
+        space = library(server)
+        exec(front.partition("theirs, session =")[0], space)
+        exec(over, space)
+        made = space["over"](session, server.url, space["DEFAULTS"], backoff=0)
+        made.auth = space["Tokens"](lambda: ("secret", 60))
+        with made:
+            assert {} == space["good"](made.get(server.url))
+        assert [False, 2] == [made.verify, len(sent)]
+        assert "Bearer secret" == server.requests[0].header("Authorization")
+        assert session.get(server.url).ok
 
 
 def test_a_forked_child_does_not_wait_for_the_token_that_its_parent_fetches() -> None:
