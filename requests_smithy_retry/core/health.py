@@ -105,6 +105,14 @@ class Health:
         self._back_at = -inf
 
 
+def is_too_soon(outcome: Outcome, usual: float | None) -> bool:
+    """Return True if an attempt ended before its service usually answers.
+
+    :param usual: seconds in which the service last answered well; None: that is not known, so :data:`SOON` counts.
+    """
+    return outcome.ended - outcome.started < (SOON if usual is None else usual)
+
+
 def shows_failure(
     outcome: Outcome,
     verdict: Classification | None,
@@ -120,13 +128,13 @@ def shows_failure(
     :param verdict: None: no classifier was asked.
     :param is_translated: the options come from a urllib3 ``Retry``.
     :param is_cut_short: the attempt ended at the caller's own deadline.
-    :param usual: seconds in which the service last answered well; None: that is not known, so :data:`SOON` counts.
+    :param usual: seconds in which the service last answered well, as for :func:`is_too_soon`.
     """
     if outcome.has_progressed:
         return None  # it answered before it broke off
     reason = None if verdict is None else reason_wanted(verdict.votes)
     if reason is not None:
-        if is_cut_short and reason.timeout and outcome.ended - outcome.started < (SOON if usual is None else usual):
+        if is_cut_short and reason.timeout and is_too_soon(outcome, usual):
             return None  # no answer could come so soon
         polls = asks_again(outcome, reason, is_translated=is_translated)
         return not polls and (reason.kind is not ErrorKind.CLIENT or outcome.error is not None)

@@ -377,7 +377,7 @@ def end_history(
     pieces = () if call.response is None else vars(call.response).get(PIECES, ())
     began = None if last is None else last.started
     most, health, waited = call.most_attempts, call.scope.health, call.clock.waited
-    history = call.history.history(reason, why, most, health, began, error, seconds, pieces, waited)
+    history = call.history.history(reason, why, most, health, began, error, seconds, pieces, waited, call.had_time)
     if call.rest is None:
         call.adapter.counters.ended(call.scope_name, with_pieces(history, pieces))
     else:

@@ -142,6 +142,7 @@ class RetryHistory(NamedTuple):
         made; None: unknown, or the operation succeeded.
     :param waited: seconds of all waits after the last attempt: ``line_wait``, the wait of a long poll, one that was
         cancelled.
+    :param had_time: False: the deadline of a block ended the only attempt before the service usually answers.
     """
 
     scope: str | None
@@ -153,11 +154,12 @@ class RetryHistory(NamedTuple):
     line_wait: float = 0.0
     retry_after: float | None = None
     waited: float = 0.0
+    had_time: bool = True
 
     @property
     def is_late(self) -> bool:
-        """True if nothing was sent, because the deadline had passed."""
-        return self.stop_reason is StopReason.DEADLINE and not self.attempts
+        """True if the deadline had passed before anything was sent, or left no time for an answer."""
+        return self.stop_reason is StopReason.DEADLINE and not (self.attempts and self.had_time)
 
     @property
     def is_ended_by_program(self) -> bool:

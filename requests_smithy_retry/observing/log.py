@@ -102,7 +102,7 @@ def log_end(request: PreparedRequest, history: RetryHistory, number: int) -> Non
     """Log an operation that gave up, or whose retry of a deletion found nothing to delete.
 
     It is logged at WARNING; at INFO after the first one since its service answered well, where the program ended the
-    wait, and where the deadline had passed before.
+    wait, and where the deadline left no time for an answer.
 
     :param number: the number of the operation among those that gave up since then; 0: it is not counted.
     """

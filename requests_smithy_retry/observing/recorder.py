@@ -171,6 +171,7 @@ class Recorder:
         retry_after: float | None = None,
         pieces: Iterable[RetryHistory] = (),
         waited: float = 0.0,
+        had_time: bool = True,
     ) -> RetryHistory:
         """Return the history of the ended operation; log it and emit its last event.
 
@@ -182,6 +183,7 @@ class Recorder:
         :param retry_after: seconds after which a new call is worthwhile, if that is known.
         :param pieces: the continuations of the body of a success, of which listeners hear, too.
         :param waited: seconds since the last attempt that the operation waited.
+        :param had_time: as in :class:`RetryHistory`.
         """
         attempts = tuple(self.attempts)
         is_gone = self.request.method == "DELETE" and bool(attempts) and attempts[-1].status in GONE
@@ -189,7 +191,9 @@ class Recorder:
         # That of a body that cannot be sent again is our own.
         is_ours = error is None or reason is StopReason.BODY_NOT_REPLAYABLE
         why = why if is_ours else without_text_of(error, why)
-        history = RetryHistory(self.scope, attempts, reason, why, most, deleted_by, self._in_vain, retry_after, waited)
+        history = RetryHistory(
+            self.scope, attempts, reason, why, most, deleted_by, self._in_vain, retry_after, waited, had_time
+        )
         if not self._tells_its_end:
             return history
         number = 0

@@ -12,7 +12,7 @@ import pytest
 import requests
 from urllib3.util.retry import Retry
 
-from requests_smithy_retry import RetryError, StandardRetryStrategy, mount, retry_options, testing
+from requests_smithy_retry import RetryError, StandardRetryStrategy, mount, retry_history, retry_options, testing
 from requests_smithy_retry.features.telemetry import MetricsListener
 from requests_smithy_retry.testing import CutBody, FakeClock, FaultServer
 from requests_smithy_retry.testing import Reply as FullReply
@@ -257,22 +257,72 @@ def test_a_wait_that_the_program_cancels_is_no_outage(caplog: pytest.LogCaptureF
     assert [] == lines(caplog, logging.WARNING)
 
 
+class Counts(MetricsListener):
+    """Keeps the reasons of operations that gave up."""
+
+    def __init__(self) -> None:
+        super().__init__(9)
+        self.reasons: list[str] = []
+
+    def add_for(self, common: Any, metric: str, amount: float, **own: str) -> None:
+        if metric == "give_ups":
+            self.reasons.append(own["reason"])
+
+
 def test_a_deadline_that_is_over_before_is_no_outage(caplog: pytest.LogCaptureFixture) -> None:
     """Nothing was sent, so nothing is known of the service; metrics have a word of its own for it."""
-    counted: list[tuple[Any, ...]] = []
-
-    class Counts(MetricsListener):
-        def add_for(self, common: Any, metric: str, amount: float, **own: str) -> None:
-            counted.append((metric, amount, *own.values()))
-
-    adapter = scripted(200, listeners=[Counts(9)])
+    counts = Counts()
+    adapter = scripted(200, listeners=[counts])
     with retry_options(deadline=1e-9, clock=adapter.clock):
         ended(adapter)
     assert [] == lines(caplog, logging.WARNING)
     assert [line.partition(": ")[2] for line in lines(caplog, logging.INFO)] == [
         "nothing was sent: the deadline had passed before the request was sent"
     ]
-    assert [("give_ups", 1, "late")] == counted
+    assert ["late"] == counts.reasons
+
+
+@pytest.mark.parametrize(
+    ("answered_in", "script", "allowed", "reason"),
+    [
+        (0.2, [read_timeout], 0.1, "late"),
+        (None, [read_timeout], 0.9, "late"),
+        (0.2, [read_timeout], 0.3, "deadline"),
+        (None, [read_timeout], 1.0, "deadline"),
+        (0.2, [lambda: 503], 0.1, "deadline"),
+        (0.2, [lambda: 503, read_timeout], 0.1, "deadline"),
+    ],
+)
+def test_a_deadline_that_leaves_no_time_for_an_answer_is_no_outage(
+    answered_in: float | None, script: list[Any], allowed: float, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A caller with less time than the service last took, or than a second, says nothing of it, unless it answered."""
+    clock, counts = FakeClock(), Counts()
+
+    def takes(seconds: float, answer: Any) -> Any:
+        clock.advance(seconds)
+        return answer
+
+    adapter = scripted(clock=clock, listeners=[counts], backoff=0)
+    if answered_in is not None:
+        adapter.script.append(lambda request: takes(answered_in, 200))
+        send(adapter)
+    for answer in script:
+        adapter.script.append(lambda request, answer=answer: takes(allowed / len(script), answer()))
+    with retry_options(deadline=allowed):
+        try:
+            error = send(adapter)
+        except requests.RequestException as raised:
+            error = raised
+    assert [reason] == counts.reasons
+    is_late = reason == "late"
+    assert (1, is_late) == (len(lines(caplog, logging.INFO if is_late else logging.WARNING)), not has_time(error))
+
+
+def has_time(ended: Any) -> bool:
+    history = retry_history(ended)
+    assert history is not None
+    return history.had_time
 
 
 def test_five_minutes_later_the_next_one_is_a_warning_again(caplog: pytest.LogCaptureFixture) -> None:
