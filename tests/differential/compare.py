@@ -24,6 +24,7 @@ import tarfile
 import threading
 import traceback
 import warnings
+import weakref
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -78,6 +79,12 @@ class Own(PreparedRequest):
         return usual + ("&own" if "?" in usual else "?own")
 
 
+def with_own_requests(session: requests.Session) -> None:
+    """Make a session prepare requests of :class:`Own`, without a reference to itself that would keep its pools."""
+    usual = weakref.WeakMethod(session.prepare_request)
+    session.prepare_request = lambda request: Own.like(usual()(request))
+
+
 def no_error(body: Any) -> None:
     """Find no error in a body."""
 
@@ -90,10 +97,10 @@ NAMES = {
     "HTTPAdapter": HTTPAdapter,
     "HTTPDigestAuth": HTTPDigestAuth,
     "Listener": Listener,
-    "Own": Own,
     "Retry": Retry,
     "RetryAdapter": RetryAdapter,
     "SimpleRetryStrategy": SimpleRetryStrategy,
+    "with_own_requests": with_own_requests,
 }
 
 

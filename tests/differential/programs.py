@@ -224,7 +224,7 @@ SETUPS = [
     "session.verify = False",
     "session.mount(url + '/to', session.get_adapter(url))",
     "session = copy.copy(session)",
-    "session.prepare_request = lambda q, usual=session.prepare_request: Own.like(usual(q))",
+    "with_own_requests(session)",
 ]
 CHALLENGES = (
     (401, 'WWW-Authenticate: Digest realm="r", nonce="n", qop="auth"'), (401, 'WWW-Authenticate: Basic realm="r"'),
