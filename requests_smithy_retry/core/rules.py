@@ -124,7 +124,7 @@ def is_last(bounds: Bounds, kind: RetryKind, *, sent: int, retries: int, counts_
 def too_long(hint: Hint, why: str, wall: float) -> RetryError:
     """Return the refusal of a wait that a server asks for, and that is not made."""
     until = until_text(hint, wall)
-    why = f"{hint.source} asks for {hint.seconds:.15g} s, {why}: allowed again at {until}"
+    why = f"{hint.source} asks for {seconds_text(hint.seconds)}, {why}: allowed again at {until}"
     return RetryError(why, stop_reason=StopReason.HINT_TOO_LONG, unmade=hint)
 
 

@@ -82,13 +82,13 @@ def test_what_a_page_names_is_there(page: Path) -> None:
 
 
 def test_the_floor_plan_names_what_is_there() -> None:
-    """The files and folders that it says to open exist, and the table of rooms has each folder of the package."""
+    """The files and folders that it says to open exist, and the list of rooms has each folder of the package."""
     text = (ROOT / "docs/explanation/design.md").read_text(encoding="utf-8")
     names = re.findall(r"`([\w/]+(?:\.py|/))`", text)
     assert names
     assert [] == [name for name in names if not any((root / name).exists() for root in (PACKAGE, ROOT))]
     rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
-    assert rooms == set(re.findall(r"^\| `(\w+)/` \|", text, re.MULTILINE))
+    assert rooms == set(re.findall(r"^- `(\w+)/`: ", text, re.MULTILINE))
 
 
 LINK = re.compile(r"\]\((?!https?://|#)([^)\s#]+)(?:#([^)\s]+))?\)")

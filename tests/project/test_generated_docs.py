@@ -79,12 +79,12 @@ def test_every_aws_variable_is_in_the_reference():
 
 
 def test_every_requests_exception_that_is_made_here_is_in_the_reference():
-    """Each class of requests that the package instantiates has a row that says when."""
+    """Each class of requests that the package instantiates has an entry that says when."""
     made = set()
     for path in PACKAGE.rglob("*.py"):
         if "testing" not in path.parts and "cli" not in path.parts:
             made |= set(re.findall(r"requests\.exceptions\.(\w+)\(", path.read_text(encoding="utf-8")))
-    assert set() == {name for name in made if f"| `{name}` |" not in page("exceptions.md")}
+    assert set() == {name for name in made if f"\n- `{name}`: " not in page("exceptions.md")}
 
 
 def test_a_stop_reason_without_its_consequence_is_an_error(monkeypatch):
