@@ -242,7 +242,7 @@ class StandardRetryStrategy:
         base = DEFAULTS if config is None else config
         if not isinstance(base, RetryConfig):
             raise RetryConfigError("config", config, "code", "a RetryConfig is allowed")
-        self.clock = checked_clock(clock)
+        self.clock: Clock = checked_clock(clock)
         self.__go_by(self.__in_own_mode(base.replace(**options)))
         self.scopes: Scopes = self.__new_scopes()
 

@@ -124,8 +124,12 @@ class AttemptRecord(NamedTuple):
 
     @property
     def told(self) -> str:
-        """The outcome for people, with what happened to the connection."""
-        return self.ending if self.cause is None else f"{self.ending} ({self.cause})"
+        """The outcome for people, with what happened to the connection, or who rejected a success."""
+        cause = self.cause
+        if cause is None and self.status is not None and self.status < 400:
+            by = [vote.classifier for vote in self.votes if isinstance(vote.action, RetryIndicated)]
+            cause = f"{by[-1]} wants a retry" if by else None
+        return self.ending if cause is None else f"{self.ending} ({cause})"
 
 
 class RetryHistory(NamedTuple):

@@ -115,7 +115,7 @@ class TokenBucket(FreshCopies):
         self.refill_rate = refill_rate
         self.on_empty = on_empty
         self.success_reward = success_reward
-        self.clock = checked_clock(clock)
+        self.clock: Clock = checked_clock(clock)
         self._initial = initial
         self._begin()
         if initial is not None:

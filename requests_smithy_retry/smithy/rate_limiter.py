@@ -222,7 +222,7 @@ class ClientRateLimiter(FreshCopies):
 
     def __init__(self, settings: RateLimiterSettings = DEFAULT_SETTINGS, *, clock: Clock = SYSTEM_CLOCK) -> None:
         self.settings = settings
-        self.clock = checked_clock(clock)
+        self.clock: Clock = checked_clock(clock)
         self._begin()
 
     def _begin(self) -> None:
