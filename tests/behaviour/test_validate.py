@@ -75,6 +75,16 @@ def test_seconds_are_waited_and_told() -> None:
     assert (5.0, 10.0) == (retry_history(send(adapter)).retry_after, adapter.clock.now())
 
 
+def test_the_last_answer_is_told_with_who_rejected_it() -> None:
+    """A 200 alone would not say why the call gave up; a success after a rejected one is told without it."""
+    history = retry_history(send(scripted(*[200] * 3, validate=lambda response: False, backoff=0)))
+    assert "gave up after attempt 3: no attempts are left; last answer: 200 (validate wants a retry)" == str(history)
+    adapter = scripted(200, 200, validate=lambda response: len(adapter.sent) == 2, backoff=0)
+    told = retry_history(send(adapter)).explain().splitlines()
+    assert told[0].startswith("attempt 1: 200 (validate wants a retry)")
+    assert "succeeded at attempt 2" == told[-1]
+
+
 def test_the_resend_rule_stands() -> None:
     """A POST that was answered with a 200 is not sent again, unless it is declared idempotent."""
     adapter = scripted(EMPTY, validate=is_there)
