@@ -168,7 +168,7 @@ def test_a_nightly_job_ends_at_ctrl_c(tmp_path: Path) -> None:
             out, err = job.communicate(timeout=60)
         assert time.monotonic() - began < 20
         stopped, counted, *lost = out.splitlines()
-        assert re.fullmatch(r"stopped: \d+ files are left", stopped)
+        assert re.fullmatch(r"stopped: \d+ files are missing", stopped)
         assert f"0 of 300 files, 0 of them with retries; {len(lost)} lost" == counted
         assert (130, False) == (job.returncode, "Traceback" in err)
         assert len(server.requests) < 100
