@@ -23,7 +23,7 @@ from ..urls import display_scope
 from ..wire.state import read_timeout_of, this_thread
 from .attempt import AttemptFailed
 from .exchange import Exchange, named, received_by, release_connection
-from .health import is_too_soon
+from .health import had_time
 from .policy import Policy, leaves_time
 from .port import Feature, Rest, Sent
 from .replay import RequestFacts
@@ -382,9 +382,9 @@ class Call:
     def had_time(self) -> bool:
         """False if the deadline of a block ended the only attempt before the service usually answers."""
         last = self.last
-        if self.options.deadline is None or self.number != 1 or last is None or last.status is not None:
+        if self.number != 1 or last is None or last.status is not None:
             return True
-        return leaves_time(last.ended, self.deadline) or not is_too_soon(last, self.scope.health.latency)
+        return had_time(last, self.options, self.deadline, self.scope.health.latency)
 
     @property
     def most_attempts(self) -> int | None:

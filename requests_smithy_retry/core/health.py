@@ -9,7 +9,9 @@ from typing import NamedTuple
 from ..classifiers.actions import ErrorKind
 from ..classifiers.fold import Classification, reason_wanted
 from ..classifiers.outcome import Outcome
+from ..config.retry_options import OperationOptions
 from ..forksafe import renew_lock_after_fork
+from .policy import leaves_time
 from .rules import asks_again
 
 KNOWN_FOR = 300.0
@@ -105,12 +107,15 @@ class Health:
         self._back_at = -inf
 
 
-def is_too_soon(outcome: Outcome, usual: float | None) -> bool:
-    """Return True if an attempt ended before its service usually answers.
+def had_time(outcome: Outcome, options: OperationOptions, deadline: float | None, usual: float | None) -> bool:
+    """Return False if the deadline of a block ended an attempt before its service usually answers.
 
+    :param deadline: of the call, on its clock; it may be that of the block.
     :param usual: seconds in which the service last answered well; None: that is not known, so :data:`SOON` counts.
     """
-    return outcome.ended - outcome.started < (SOON if usual is None else usual)
+    if options.deadline is None or leaves_time(outcome.ended, deadline):
+        return True
+    return outcome.ended - outcome.started >= (SOON if usual is None else usual)
 
 
 def shows_failure(
@@ -118,8 +123,7 @@ def shows_failure(
     verdict: Classification | None,
     *,
     is_translated: bool,
-    is_cut_short: bool,
-    usual: float | None,
+    had_time: bool,
 ) -> bool | None:
     """Return True if an attempt shows that its service fails, False if it shows that it works; None: neither.
 
@@ -127,14 +131,13 @@ def shows_failure(
 
     :param verdict: None: no classifier was asked.
     :param is_translated: the options come from a urllib3 ``Retry``.
-    :param is_cut_short: the attempt ended at the caller's own deadline.
-    :param usual: seconds in which the service last answered well, as for :func:`is_too_soon`.
+    :param had_time: as :func:`had_time` tells.
     """
     if outcome.has_progressed:
         return None  # it answered before it broke off
     reason = None if verdict is None else reason_wanted(verdict.votes)
     if reason is not None:
-        if is_cut_short and reason.timeout and is_too_soon(outcome, usual):
+        if reason.timeout and not had_time:
             return None  # no answer could come so soon
         polls = asks_again(outcome, reason, is_translated=is_translated)
         return not polls and (reason.kind is not ErrorKind.CLIENT or outcome.error is not None)

@@ -21,7 +21,7 @@ from ..config.retry_config import DEFAULTS, RetryConfig, RetryOptions
 from ..errors import RetryConfigError, RetryError, StopReason, TokenError, is_unresolved
 from ..observing.log import log_back
 from .attempt import AttemptFailed
-from .health import shows_failure
+from .health import had_time, shows_failure
 from .policy import Delay, Policy, TooLong, is_seconds, leaves_time
 from .quota import Payment, Quota, Refused, RetryQuota, TokenBucketSnapshot
 from .rules import RetryKind, is_answer, is_last, kind_of, no_poll, refusal, too_late, too_long
@@ -355,8 +355,7 @@ class StandardRetryStrategy:
             outcome,
             failed.known_verdict,
             is_translated=self.policy.counts is not None,
-            is_cut_short=failed.options.deadline is not None and not leaves_time(outcome.ended, failed.deadline),
-            usual=health.latency,
+            had_time=had_time(outcome, failed.options, failed.deadline, health.latency),
         )
         if fails:
             health.failed(outcome.started, outcome.ended)

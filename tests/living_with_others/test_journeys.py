@@ -380,7 +380,7 @@ def test_an_outage_is_one_warning(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def library(server: FaultServer) -> dict[str, Any]:
-    """What the blocks of the page define, the smallest client and those that use it left out."""
+    """Run the first five blocks of the page, and return what they define: both clients and their parts."""
     return run(all_blocks_of("ship-it-in-your-library.md")[:5], server)
 
 
