@@ -146,9 +146,44 @@ def test_a_nightly_job_ends_when_its_time_is_up() -> None:
     """The threads of the pool honour the deadline of the block, with a server that never answers."""
     began = time.monotonic()
     with FaultServer(default=Reply(503, {"Retry-After": "60"})) as server:
-        space = run_job(server, 9, **{"deadline=3600": "deadline=0.5"})
+        space = run_job(server, 9, **{"SECONDS = 3600": "SECONDS = 0.5", "PAUSES = [0]": "PAUSES = [60]"})
     assert time.monotonic() - began < 30
     assert (9, 1) == (len(space["lost"]), space["status"])
+
+
+def test_a_nightly_job_goes_on_until_the_service_is_back(capsys: pytest.CaptureFixture[str]) -> None:
+    """Rounds ask for the files that are lost, until each has come, and for none that has."""
+    night = {"PAUSES = [0]": "PAUSES = [0.1] * 50", "patience=300": "patience=0", "patience=60": "patience=0"}
+    with FaultServer([Reply(503)] * 300, default=Reply(body=CSV)) as server:
+        space = run_job(server, **night)
+        up = [request.path for request in server.requests[300:]]
+    assert (90, {}, 0) == (len(space["frames"]), space["lost"], space["status"])
+    assert (90, 90) == (len(up), len(set(up)))
+    assert "90 of 90 files, 90 of them with retries; 0 lost\n" == capsys.readouterr().out
+
+
+def test_a_nightly_job_takes_no_half_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    """A cut body without a length is fetched again, and is lost if it is always cut; a whole one needs no line feed."""
+    asked: Counter[str] = Counter()
+    lock = threading.Lock()
+
+    def answer(request: RecordedRequest) -> Behaviour:
+        with lock:
+            asked[request.path] += 1
+            count = asked[request.path]
+        if request.path == "/5.csv" or (request.path == "/3.csv" and count == 1):
+            return CutBody(Reply(body=CSV, framing="close"), at=len(CSV) - 2)
+        if request.path == "/7.csv":
+            return Reply(body=CSV.rstrip())
+        return Reply(body=CSV, framing="close")
+
+    with FaultServer(answer) as server:
+        space = run_job(server, **{"patience=300": "patience=0", "patience=60": "patience=0"})
+    assert all(frame.iat[0, 1] == 2 for frame in space["frames"].values())
+    assert (2, 1) == (asked["/3.csv"], asked["/7.csv"])
+    first, lost = capsys.readouterr().out.splitlines()
+    assert "89 of 90 files, 1 of them with retries; 1 lost" == first
+    assert lost.endswith("last answer: 200 (validate wants a retry)")
 
 
 def test_a_nightly_job_ends_at_ctrl_c(tmp_path: Path) -> None:
