@@ -35,6 +35,12 @@ NAMES = {
 """How a row is called in prose, where its own name does not say it."""
 PEERS = ("urllib3", "backoff", "botocore", "tenacity", "stamina")
 DEAREST = ("ours, ErrorInBodyClassifier", "JSON, 2 kB")
+WEAK = (
+    "200 clients, hole for 10 s, 90 % load",
+    "1,000 clients, spike for 10 s, 70 % load",
+    "1,000 clients of one thread with a queue, hole for 10 s, 70 % load",
+)
+"""The rows of the simulation in which waiting is worst."""
 COSTS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("kept connection, no option", "ours", "", PEERS),
     ("a listener", "ours, listener", "", ()),
@@ -199,13 +205,11 @@ def results_table() -> str:
 
 def machine() -> str:
     """Say on which machines it was measured, and when."""
-    kinds: dict[str, set[str]] = {}
-    for name in PARTS:
-        found = document(name)
-        machine = "{processor}, {cores} cores, {system}, {python}".format(**found["machine"])
-        kinds.setdefault(machine, set()).add(found["date"])
-    said = "; ".join(f"{machine}: {' and '.join(sorted(days))}" for machine, days in kinds.items())
-    return f"Measured on: {said}. "
+    found = [document(name) for name in PARTS]
+    kinds = {key: {str(each["machine"][key]) for each in found} for key in ("processor", "cores", "system", "python")}
+    words = {key: " or ".join(sorted(values)) for key, values in kinds.items()}
+    days = sorted(each["date"] for each in found)
+    return "{processor}, {cores} cores, {system}, {python}; ".format(**words) + f"{days[0]} to {days[-1]}."
 
 
 def not_best() -> str:
@@ -259,14 +263,10 @@ def fan_out() -> str:
     return f"{sizes} make one call each during a restart of 1 to 4.8 s. {' '.join(said)}"
 
 
-def _waiting(name: str, every: int) -> Callable[[], str]:
-    """A table that the simulation of waiting made; of its rows every second one, say."""
-
-    def make() -> str:
-        head, *rows = result("waiting")[name]
-        return table(tuple(head), [tuple(row) for row in rows[every - 1 :: every]])
-
-    return make
+def weak_corners() -> str:
+    """Where waiting is worst, as the simulation says."""
+    head, *rows = result("waiting")["weak"]
+    return table(tuple(head), [tuple(row) for row in rows if row[0] in WEAK])
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
@@ -279,6 +279,6 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "not-best": not_best,
     "machine": machine,
     "fan-out": fan_out,
-    "weak-corners": _waiting("weak", every=2),
+    "weak-corners": weak_corners,
 }
 """By name of the block."""

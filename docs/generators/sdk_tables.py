@@ -28,9 +28,9 @@ def clients() -> str:
     measured, rows = result("vendors"), []
     for name, row in sorted(result("sdks").items(), key=lambda item: item[0].lower()):
         found = measured.get(name, row)
-        needs = "" if _is_reached(row, RUN) else "`all`" if _is_reached(row, ALL) else "the line"
-        rows.append((f"{cell(name)}=={found['version']}", needs, _code(row["line"])))
-    return table(("client", "`--mounted`", "the line"), rows)
+        needs = "" if _is_reached(row, RUN) else ", `all`" if _is_reached(row, ALL) else ", *the line*"
+        rows.append((f"{cell(name)}=={found['version']}{needs}", _code(row["line"])))
+    return table(("client", "the line"), rows)
 
 
 def totals() -> str:
