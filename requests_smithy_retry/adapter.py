@@ -545,7 +545,8 @@ def mount(
 
     >>> session = mount(requests.Session(), max_attempts=5)
 
-    :param at: the URL to mount at, in place of ``http://`` and ``https://``.
+    :param at: the URL to mount at, in place of ``http://`` and ``https://``. It beats an adapter that the program has,
+        or mounts later, at a shorter one.
     :param pool_maxsize: as in ``HTTPAdapter``: the connections that are kept to each host.
     :param config: a :class:`RetryConfig`, in place of options.
     :param strategy: any retry strategy, in place of ``mode``; or ``"shared"``: all adapters of the process that have it
