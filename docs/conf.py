@@ -67,7 +67,7 @@ def without_idle_arguments(app: Any, what: str, name: str, obj: Any, *_: Any) ->
 
 
 def skip_bare_fields(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
-    """The fields of a named tuple are told by its parameters; by themselves they have no text."""
+    """Skip the fields of a named tuple: its parameters describe them."""
     return True if (getattr(obj, "__doc__", None) or "").startswith("Alias for field number") else None
 
 
