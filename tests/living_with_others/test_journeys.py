@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import os
 import re
@@ -152,14 +153,24 @@ def test_a_nightly_job_ends_when_its_time_is_up() -> None:
 
 
 def test_a_nightly_job_goes_on_until_the_service_is_back(capsys: pytest.CaptureFixture[str]) -> None:
-    """Rounds ask for the files that are lost, until each has come, and for none that has."""
+    """Rounds ask for the files that are lost, until each has come, and for none that has or is not there."""
     night = {"PAUSES = [0]": "PAUSES = [0.1] * 50", "patience=300": "patience=0", "patience=60": "patience=0"}
-    with FaultServer([Reply(503)] * 300, default=Reply(body=CSV)) as server:
+    lock, refused, up = threading.Lock(), itertools.count(), []
+
+    def answer(request: RecordedRequest) -> Behaviour:
+        with lock:
+            if next(refused) < 300:
+                return Reply(503)
+            up.append(request.path)
+        return Reply(404) if request.path == "/77.csv" else Reply(body=CSV)
+
+    with FaultServer(answer) as server:
         space = run_job(server, **night)
-        up = [request.path for request in server.requests[300:]]
-    assert (90, {}, 0) == (len(space["frames"]), space["lost"], space["status"])
+    assert (89, 1) == (len(space["frames"]), space["status"])
     assert (90, 90) == (len(up), len(set(up)))
-    assert "90 of 90 files, 90 of them with retries; 0 lost\n" == capsys.readouterr().out
+    first, lost = capsys.readouterr().out.splitlines()
+    assert "89 of 90 files, 89 of them with retries; 1 lost" == first
+    assert lost == f"lost {server.url}/77.csv: ended at attempt 1 with 404: no classifier asked for a retry"
 
 
 def test_a_nightly_job_takes_no_half_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
@@ -202,7 +213,8 @@ def test_a_nightly_job_ends_at_ctrl_c(tmp_path: Path) -> None:
             began = time.monotonic()
             out, err = job.communicate(timeout=60)
         assert time.monotonic() - began < 20
-        stopped, counted, *lost = out.splitlines()
+        stopping, stopped, counted, *lost = out.splitlines()
+        assert "stopping: requests in progress end first" == stopping
         assert re.fullmatch(r"stopped: \d+ files are missing", stopped)
         assert f"0 of 300 files, 0 of them with retries; {len(lost)} lost" == counted
         assert (130, False) == (job.returncode, "Traceback" in err)
