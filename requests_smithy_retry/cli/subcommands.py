@@ -43,7 +43,7 @@ LINES = {
 
 
 class UsageError(Exception):
-    """The arguments of a command ask for what there is not."""
+    """The arguments of a command ask for something that does not exist."""
 
 
 def config(given: argparse.Namespace) -> str:
@@ -176,7 +176,7 @@ def _paid(history: RetryHistory) -> list[AttemptRecord]:
 
 
 def failing(name: str, *, unwritten: bool) -> Callable[[PreparedRequest], Exception]:
-    """Return the step of an attempt that fails with an exception of this name; ``UsageError``: there is none."""
+    """Return the step of an attempt that fails with an exception of this name; ``UsageError`` if there is none."""
     exception_named(name)
 
     def step(request: PreparedRequest) -> Exception:
@@ -201,11 +201,11 @@ def _history(step: Any, request: PreparedRequest, config: RetryConfig, random: f
     """Run the operation with a constant random number: 0 gives the shortest delays, 1 the longest."""
     if not config.enabled:
         raise UsageError("retries are switched off (enabled=False), so nothing is decided")
-    # The random numbers of the backoff are set below, and a hint's spread is told beside the delays.
+    # The random numbers of the backoff are set below, and a hint's spread is reported beside the delays.
     own = config.replace(timeout=None, raise_on_status=False, listeners=(), jitter=Jitter.NONE.value)
     if hasattr(own.quota, "without_secrets"):
-        own = own.replace(quota="payoff")  # nothing is asked of Redis; an operation alone has the same retries here
-    # Without a success, a service is asked as long as patience lasts: less than a hundred times.
+        own = own.replace(quota="payoff")  # Redis is not asked; an operation alone has the same retries here
+    # Without a success, a service is tried as long as patience lasts: fewer than a hundred times.
     adapter = scripted(*[step] * ((own.most_attempts or ATTEMPTS) + 100), config=own, trust_env=False)
     strategy: Any = adapter.strategy
     for backoff in (strategy.policy.transient, strategy.policy.throttling):

@@ -1,5 +1,5 @@
-"""A deadline that services hand on (contract 8.8), so that none works for a caller who has left. Each attempt tells the
-server how much time is left, and a service obeys what its caller told it.
+"""A deadline that services pass on (contract 8.8), so that none works for a caller that has left. Each attempt sends
+the time that is left, and a service keeps to its caller's deadline.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ FORMS = ("seconds", "date")
 FLOOR = 0.01
 """With fewer seconds left no attempt begins: a round trip within a data centre and a little work take about as long."""
 MOST = 1e11
-"""Seconds, some 3,000 years, that are told of a deadline that is further away: its date has a year of four digits."""
+"""The most seconds that are sent, some 3,000 years: the date still has a year of four digits."""
 LEAST = 1e-9
-"""Seconds for a deadline that is over: it has passed before the first request in a block, whose send is refused."""
+"""Seconds for a deadline that has passed: the send of the first request in the block is refused."""
 
 
 class DeadlineHeader(Feature):
@@ -74,7 +74,7 @@ def deadline_of(headers: Mapping[str, Any] | None, name: str = NAME, *, clock: C
     :param headers: of the request that is being answered, or of the task that is being done, or None.
     :param name: of the header.
     :param clock: tells the time, for a date.
-    :returns: None without a valid header. A deadline that is over becomes a nanosecond, with which no request is sent.
+    :returns: None without a valid header. A deadline in the past becomes a nanosecond, with which no request is sent.
     """
     text = str((headers or {}).get(name, "")).strip()
     seconds, moment = parse_decimal(text.removeprefix("-")), parse_http_date(text)

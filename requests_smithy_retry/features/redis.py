@@ -40,7 +40,7 @@ PAUSE = 1.0
 LOG_PAUSE = 60.0
 """The shortest time between two log records of failures, in seconds."""
 IDLE = 5.0
-"""Seconds without a question after which the thread ends; the next question starts another."""
+"""Seconds without a request after which the thread ends; the next request starts another."""
 
 SCRIPT = """
 local capacity, give, take = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -55,7 +55,7 @@ else
 end
 return {granted and 1 or 0, string.format('%.17g', level)}
 """
-"""Gives tokens back, then takes some, all or nothing. A missing bucket is a full one, so a full one is not kept."""
+"""Gives tokens back, then takes some, all or nothing. A missing bucket counts as full, so a full one is not kept."""
 
 ALLOWED = "redis://host:6379/0, rediss://host:6379/0 or unix:///path/to/socket, percent-encoded, is allowed"
 
@@ -84,7 +84,7 @@ class Ask:
 class RedisQuota(FreshCopies):
     """The quota of all scopes on one server: called with a scope, it returns that scope's bucket.
 
-    As the option ``quota``, it has the wait queue of the default in front of each bucket. It connects at the first
+    As the option ``quota``, it has the default's wait queue in front of each bucket. It connects at the first
     retry. Copies, pickles and forked processes share the buckets, over connections of their own.
 
     >>> quota = RedisQuota("redis://app:secret@127.0.0.1:6379/0", capacity=2000)
@@ -102,7 +102,7 @@ class RedisQuota(FreshCopies):
     has_queue: ClassVar[bool] = True
     """Operations wait in a queue while a bucket is empty."""
     ttl: ClassVar[float] = 3600.0
-    """Seconds without use after which a bucket is forgotten, and so is full again."""
+    """Seconds after which an unused bucket expires, and so is full again."""
     _past: ClassVar[frozenset[str]] = frozenset(
         {"_asks", "_ask_at", "_changed", "_client", "_log_at", "_thread", "is_away"}
     )
@@ -153,7 +153,7 @@ class RedisQuota(FreshCopies):
         return RedisTokenBucket(self, scope)
 
     def problem(self) -> str:
-        """Return why redis-py cannot use the URL, without its own words; "" if it can."""
+        """Return why redis-py cannot use the URL, without its message; "" if it can."""
         if not isinstance(self._server, str):
             return ""
         if find_spec("redis") is None:
@@ -168,7 +168,7 @@ class RedisQuota(FreshCopies):
         """Give tokens back and take some; return whether they are granted, and how many are left. None: no answer in
         time.
         """
-        ask = Ask(f"requests-smithy-retry:{{{scope}}}", give, take)  # the braces make a cluster go by the scope alone
+        ask = Ask(f"requests-smithy-retry:{{{scope}}}", give, take)  # the braces make a cluster hash the scope alone
         now, is_done = self.clock.now(), False
         seconds = self.timeout if deadline is None else min(self.timeout, max(0.0, deadline - now))
         if self.is_away:
@@ -211,7 +211,7 @@ class RedisQuota(FreshCopies):
             self._settle(batch, answers, why)
 
     def _next(self) -> list[Ask]:
-        """Wait for questions; return an empty list if the thread is to end."""
+        """Wait for requests; return an empty list if the thread is to end."""
         with self._changed:
             if not self._asks:
                 self._changed.wait(IDLE)
@@ -226,7 +226,7 @@ class RedisQuota(FreshCopies):
         with self._made_client().pipeline(transaction=False) as pipe:
             for ask in batch:
                 amounts = (repr(float(each)) for each in (self.capacity, ask.give, ask.take))
-                # The whole script, and not its digest: a server, or a node, that does not know it needs no more words.
+                # The whole script, and not its digest: a server or node that does not know it needs no round trip more.
                 pipe.execute_command("EVAL", SCRIPT, 1, ask.key, *amounts, round(self.ttl * 1000))
             return [((0, 1).index(granted) == 1, float(level)) for granted, level in pipe.execute()]
 
@@ -331,7 +331,7 @@ class RedisTokenBucket(FreshCopies):
         return granted
 
     def release(self, amount: float) -> None:
-        """Give ``amount`` tokens back; what exceeds the capacity is dropped. A full bucket asks no server."""
+        """Give ``amount`` tokens back; what exceeds the capacity is dropped. If it is full, do not ask the server."""
         check_amount(amount)
         self._local.release(amount)  # it stands for what this process would have by itself
         told = self.quota.run(self.name, amount, 0.0) if self._level < self.capacity else None
@@ -339,7 +339,7 @@ class RedisTokenBucket(FreshCopies):
             self._level = told[1]
 
     def first_tries(self, number: int) -> None:
-        """Take a token for each first-try success."""
+        """Give a token back for each first-try success."""
         if number:
             self.release(number)
 
@@ -353,7 +353,7 @@ class RedisTokenBucket(FreshCopies):
     forget = renew
 
     def snapshot(self, first_tries: int = 0) -> TokenBucketSnapshot:
-        """An immutable view, without asking; ``first_tries`` it was not told of yet."""
+        """An immutable view, without asking the server; it adds ``first_tries``."""
         available = self.available
         available = min(max(available, self.capacity), available + first_tries)
         return TokenBucketSnapshot(self.capacity, available, source=self.source)
@@ -363,7 +363,7 @@ class RedisTokenBucket(FreshCopies):
 
 
 def is_client(value: object) -> bool:
-    """Return True for a client of redis-py, or one like it, whose calls a thread can wait for."""
+    """Return True for a client of redis-py, or one like it, whose calls are synchronous."""
     command = getattr(value, "execute_command", None)
     return callable(command) and not isinstance(value, type) and not inspect.iscoroutinefunction(command)
 

@@ -1,6 +1,6 @@
 """New credentials after a 401, once per operation (contract 2.10).
 
-They are one user's, for one service. So requests share nothing, and new credentials go only where the program itself
+They belong to one user of one service. So requests share nothing, and new credentials go only where the program itself
 sent the old ones: not to the target of a redirect, for which requests has removed the old ones.
 """
 
@@ -43,12 +43,12 @@ class _OfThread(threading.local):
 _of_thread = _OfThread()
 _chains: dict[int, tuple[object, str]] = {}
 """The hooks of each request that was redirected, by their ``id``, and the origin to which the program sent it. requests
-shares this object with each request that it makes from it to follow the redirect.
+shares the hooks with each request that it makes to follow the redirect.
 """
 
 
 class Renewal(Feature):
-    """The seam: redirects are watched, and a 401 is asked about before anybody judges it."""
+    """The seam: redirects are watched, and a 401 is handled before it is classified."""
 
     def __init__(self, renew: Renew) -> None:
         self.renew = renew
@@ -77,7 +77,7 @@ class Renewal(Feature):
             call.data.pop(DONE, None)  # the credentials were good: they may expire before a body's rest is asked for
 
     def _may_renew(self, call: Call) -> bool:
-        """Return True for a call with credentials, at the origin to which the program sent them, once."""
+        """Return True once for a call with credentials, at the origin to which the program sent them."""
         request = call.request
         if DONE in call.data or any(self.renew is one for one in _of_thread.asked):
             return False

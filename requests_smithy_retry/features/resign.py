@@ -263,7 +263,7 @@ class Asked(Exception):
 
 
 def answer_to(call: Call, signing: Signing, challenge: Response) -> Mapping[str, str] | None:
-    """Return the headers by which the hooks of an auth answer a challenge; None: they do not."""
+    """Return the headers by which the hooks of an auth answer a challenge; None if they do not."""
     own, request = (challenge.connection, challenge.request), call.sent
     try:
         challenge.connection, challenge.request = Asked, request  # type: ignore[assignment]
@@ -285,13 +285,13 @@ def picture_of(request: PreparedRequest) -> PreparedRequest:
 
 
 def changes_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> Headers:
-    """Return the headers that changed; the value None: it was removed."""
+    """Return the headers that changed; None for a removed one."""
     old, new = CaseInsensitiveDict(before), CaseInsensitiveDict(after)
     return CaseInsensitiveDict({name: new.get(name) for name in (*old, *new) if old.get(name) != new.get(name)})
 
 
 def apply(headers: Headers, changes: Mapping[str, Any], but: str = "") -> None:
-    """Change headers, all but one."""
+    """Apply changes to headers, except to one."""
     for name, value in changes.items():
         if name.lower() == but.lower():
             continue

@@ -42,11 +42,11 @@ MEANINGS: dict[str, Callable[[str], Says | None]] = {
     "x-envoy-overloaded": _dropped,
     "x-envoy-ratelimited": _dropped,
 }
-"""By header: what returns the meaning of its value, which is given in lower case, or None."""
+"""By header: a function that returns the meaning of a value in lower case, or None."""
 
 
 class ServerVerdictClassifier:
-    """Follows what the server itself says about a retry; of several words, the first in :class:`Says`."""
+    """Follows what the server itself says about a retry; of several headers, the first in :class:`Says`."""
 
     name = "ServerVerdictClassifier"
     priority: RetryClassifierPriority = RetryClassifierPriority.run_after(

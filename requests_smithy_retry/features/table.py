@@ -1,6 +1,6 @@
 """The table of features: each has its lines here, and is removed with them (``tests/project/test_removable.py``).
 
-They hang on the seams of :mod:`~requests_smithy_retry.core.port`. Those that take part in decisions are imported with
+They use the seams of :mod:`~requests_smithy_retry.core.port`. Those that take part in decisions are imported with
 this table; the others in the functions, because a strategy that is driven by hand needs no HTTP library.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..wire.connect import Opener as AnyOpener
 
     Row = tuple[Callable[[RetryConfig, Clock], Feature], object]
-    """What makes a feature, and whether the configuration asks for one."""
+    """The maker of a feature, and whether the configuration asks for one."""
 
 
 def judging_features(config: RetryConfig, clock: Clock = SYSTEM_CLOCK) -> tuple[Feature, ...]:
@@ -40,7 +40,7 @@ def judging_features(config: RetryConfig, clock: Clock = SYSTEM_CLOCK) -> tuple[
 
 
 def features_of(config: RetryConfig, strategy: object, clock: Clock) -> tuple[Feature, ...]:
-    """Return the features that a config asks for: those that stand around a send, the outermost first."""
+    """Return the features that a config asks for: those around a send, the outermost first."""
     from .deadline_header import feature as deadline_header
     from .permits import feature as permits
     from .renewal import feature as renewal
@@ -99,7 +99,7 @@ def strategy_for(config: RetryConfig, clock: Clock = SYSTEM_CLOCK) -> StandardRe
 
 
 def opener(clock: Clock) -> AnyOpener:
-    """Make what opens the sockets of an adapter's connections."""
+    """Make the opener of the sockets of an adapter's connections."""
     from .addresses import AddressOpener as Opener  # without them, that of ..wire.connect
 
     return Opener(clock)

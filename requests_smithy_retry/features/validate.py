@@ -1,4 +1,4 @@
-"""A 200 that is no answer (contract 3.8): the program's own function judges responses that look like successes."""
+"""A 200 that is not an answer (contract 3.8): the program's own function judges responses that look like successes."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Validate(Feature):
         return (self,)
 
     def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
-        """Ask the function about a 2xx: seconds say that it is not ready, and so does False of a 202 with a hint.
+        """Ask the function about a 2xx: seconds say that it is not ready, and so does False for a 202 with a hint.
 
-        False of anything else counts as a failure of the server.
+        False for anything else counts as a failure of the server.
         """
         innermost: object = current_options.get().validate
         response = outcome.response

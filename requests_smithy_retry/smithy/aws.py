@@ -52,7 +52,7 @@ class AwsErrorCodeClassifier:
     """Classifies known AWS error codes as throttling or transient errors; no opinion on any other.
 
     Only responses of 400 and above are parsed, at most 64 KiB of the body, and no body with ``stream``.
-    ``x-amz-retry-after`` becomes the floor of the delay, also where an earlier classifier indicated the retry; by
+    ``x-amz-retry-after`` becomes the floor of the delay, also if an earlier classifier indicated the retry; by
     itself it indicates nothing (contract 3.4).
     """
 
@@ -97,7 +97,7 @@ KEYS = {"max_attempts": "max_attempts", "retry_mode": "mode"}
 def from_aws_settings(
     environ: Mapping[str, str], aws_config: bool | str, *, source: str, settled: Container[str]
 ) -> Found:
-    """Return the options that the AWS settings set, but for settled ones; ``aws_config`` came from ``source``."""
+    """Return the options that the AWS settings set, except settled ones; ``aws_config`` came from ``source``."""
     section, profile = _profile(environ, aws_config, source)
     found = [(KEYS[key], section[key], profile) for key in KEYS if key in section]
     # Later ones win: the variables beat the profile.
@@ -147,7 +147,7 @@ def _profile(environ: Mapping[str, str], aws_config: bool | str, asked_by: str) 
 
 def _read(shown: str, *, required: bool) -> dict[str, Mapping[str, str]]:
     """Return the profiles of a file by name; an empty dict if the file is absent and not required."""
-    import configparser  # few ask for it
+    import configparser  # rarely needed
 
     path = os.path.expanduser(shown)
     parser = configparser.RawConfigParser(strict=False, default_section="\0", inline_comment_prefixes=("#", ";"))

@@ -25,22 +25,22 @@ LOOK_AGAIN = 1.0
 """Seconds after which a waiter looks again if those in front of it are about to be served."""
 
 ROUNDING = 1e-9
-"""So small a part of an amount is a rounding error."""
+"""A smaller part of an amount is a rounding error."""
 
 
 class PlaceAtBucket:
-    """The place of one thread among those that wait for the tokens of a bucket. The answer: were they taken?"""
+    """One thread's place in the queue for the tokens of a bucket. Its answer is whether they were taken."""
 
     def __init__(self, bucket: TokenBucket, amount: float, deadline: float | None) -> None:
         self.changed: threading.Condition = threading.Condition(bucket._lock)
         self.amount = amount
         self.has_waited: bool = False
-        """Its tokens were not there at the first look."""
+        """Its tokens were not available at the first look."""
         self._bucket = bucket
         self._deadline = deadline
 
     def look(self, now: float) -> Wait | bool:
-        """Join at the first look. The first takes what is there; a thread whose tokens would come too late leaves."""
+        """Join at the first look. The first thread takes its tokens; one whose tokens would come too late leaves."""
         bucket, places = self._bucket, self._bucket._places
         if self.amount > bucket.capacity:
             return False
@@ -86,7 +86,7 @@ class TokenBucket(FreshCopies):
     :param on_empty: ``"fail"``: :meth:`acquire` refuses at once; ``"wait"``: it waits for its turn, which needs a
         ``refill_rate`` above 0.
     :param success_reward: tokens that a first-try success gives back, 0 or more.
-    :param clock: tells how much has been refilled, and waits.
+    :param clock: measures the refill, and waits.
     :raises ValueError: for a number out of range.
     """
 
@@ -138,7 +138,7 @@ class TokenBucket(FreshCopies):
     def acquire(self, amount: float, *, deadline: float | None = None) -> bool:
         """Take ``amount`` tokens and return True, or take nothing and return False.
 
-        A bucket that waits returns False at once where the tokens come too late, or are more than it can hold; else it
+        A bucket that waits returns False at once if the tokens would come too late or exceed its capacity; else it
         waits, first come, first served, interruptibly and without its lock.
 
         :param amount: 0 or more.
@@ -160,7 +160,7 @@ class TokenBucket(FreshCopies):
         return PlaceAtBucket(self, amount, deadline)
 
     def _seconds_until(self, amount: float, now: float) -> float:
-        """Return the seconds until a bucket that waits has an amount, if it could hold it; 0: it has."""
+        """Return the seconds until a bucket that waits holds an amount within its capacity; 0 if it does."""
         missing = amount - self._available
         # An amount missing by rounding alone may be too little to move the clock: waiting for it would never end.
         if missing <= ROUNDING * max(1.0, amount) or now + missing / self.refill_rate == now:
@@ -216,8 +216,8 @@ class TokenBucket(FreshCopies):
 class PricedQuota(Quota):
     """A plain bucket as the quota of a scope: each retry has its price, and a refusal is final.
 
-    A success gives back what the operation's last retry took; a first-try success gives a reward, if something is
-    missing. ``is_shared``: others may spend its tokens, too.
+    A success gives back what the operation's last retry took; a first-try success gives a reward, if the bucket
+    is not full. ``is_shared``: others may spend its tokens, too.
     """
 
     def __init__(
@@ -233,7 +233,7 @@ class PricedQuota(Quota):
             self.bucket.release(self._reward)
 
     def acquire(self, progress: Progress, bounds: Bounds, failure: Failure, failed: AttemptFailed) -> Grant | Refused:
-        """Take the price of a retry. A bucket on which others wait may take until the deadline."""
+        """Take the price of a retry. With ``on_empty="wait"``, this may last until the deadline."""
         assert failure.reason is not None
         price, bucket, began = self._price_of(failure.reason), self.bucket, failed.clock.now()
         # An operation that waits for tokens still waits for its backoff.

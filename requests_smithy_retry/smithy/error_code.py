@@ -61,10 +61,10 @@ class _Ended(Exception):
 
 
 def element_text(text: bytes, is_meant: Callable[[list[str]], bool]) -> str | None:
-    """Return the text of the first element that is meant, of a document that may be cut off after it.
+    """Return the text of the first matching element of a document, which may be cut off after it.
 
-    :param is_meant: is told the names from the root to an element, without prefixes.
-    :returns: None if there is none, and for a document with a DOCTYPE.
+    :param is_meant: called with the names from the root to an element, without prefixes.
+    :returns: None if there is none, or if the document has a DOCTYPE.
     """
     parts: list[str] = []
     path: list[str] = []

@@ -22,7 +22,7 @@ class SmithyModelError(ValueError):
 
     :param source: the path as the user gave it.
     :param place: a JSON pointer into the file, ``line 3, column 7``, or an empty string for the whole file.
-    :param problem: a phrase that names the expected and the found.
+    :param problem: a phrase with what was expected and found.
     """
 
     def __init__(self, source: str, place: str, problem: str) -> None:

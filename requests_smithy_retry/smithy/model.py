@@ -131,7 +131,7 @@ class SmithyModel:
     def match_segments(
         self, method: str, segments: tuple[str, ...], query: str, headers: Mapping[str, Any], body: object
     ) -> ModeledOperation | None:
-        """Return what :meth:`match` does, for a path that was split already.
+        """Return what :meth:`match` does, for a path that is already split.
 
         A request that names two operations, or names one in the wrong place, matches none.
         """
@@ -248,7 +248,7 @@ class SmithyEndpoint:
                 "a fragment and dot segments, is allowed"
             )
         prefixes = {place.host: ""}
-        # An IPv4 address takes no prefix, and an IPv6 address with one is no valid host.
+        # An IPv4 address takes no prefix, and an IPv6 address with one is not a valid host.
         if not place.host.rpartition(".")[2].isdigit():
             for operation in self.model.operations.values():
                 prefixes.setdefault(operation.host_prefix + place.host, operation.host_prefix)

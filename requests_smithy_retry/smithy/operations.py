@@ -1,4 +1,4 @@
-"""The operations of a model (contract 4), which may be sent again, and with which token; and its errors.
+"""The operations of a model (contract 4), which of them may be sent again, with which token; and its errors.
 
 Only operations bound to the service count, directly or through resources. Of the ``@http`` URI patterns that match a
 request (Smithy 2.0, "HTTP bindings"), a literal segment beats a label, a label beats a greedy label, more segments beat
@@ -67,7 +67,7 @@ class UriPattern:
         return (*(_RANKS.get(segment, 0) for segment in self.segments), _RANK_OF_THE_END), -len(set(self.query))
 
     def fits(self, segments: tuple[str, ...]) -> bool:
-        """Return True if the pattern matches the segments of a path, as many as its own if it has no greedy label."""
+        """Return True if the pattern matches the segments of a path, as many as its own unless one is greedy."""
         own: tuple[str | Label, ...] = self.segments
         if Label.GREEDY in own:
             at = own.index(Label.GREEDY)
@@ -123,7 +123,7 @@ class UriTable:
             self._routes.setdefault((method, length), []).append((pattern, value))
 
     def find(self, method: str, segments: tuple[str, ...], query: str) -> ModeledOperation | None:
-        """Return the operation of the most specific matching pattern; None for no match, or two that match equally."""
+        """Return the operation of the most specific matching pattern; None for no match, or for two equal ones."""
         near = [*self._routes.get((method, len(segments)), ()), *self._routes.get((method, _ANY), ())]
         matching = [route for route in near if route[0].fits(segments)]
         if any(pattern.query for pattern, _ in matching):
@@ -301,7 +301,7 @@ def verdict_for(
 ) -> RetryAction:
     """Return a model's verdict on an error code.
 
-    Without a code there is no opinion. If several errors share a code, those with another ``@httpError`` than the
+    Without a code there is no opinion. If several errors share a code, those whose ``@httpError`` is not the
     status are left out; if the rest disagree, there is no opinion.
 
     :param errors: by name or code, each with all errors that share it; for a loaded model use

@@ -12,7 +12,7 @@ from ..clock import SYSTEM_CLOCK, Clock, Wait, checked_clock, wait_in
 from ..forksafe import FreshCopies, renew_lock_after_fork
 
 BETA = 0.7
-"""After throttling, this part of the rate is left."""
+"""The part of the rate that is left after throttling."""
 SCALE = 0.4
 
 
@@ -90,7 +90,7 @@ FINEST = 1e-6
 class RateClocker:
     """Counts responses in intervals of a clock, and smooths the rates of the intervals that are over.
 
-    Intervals have numbers: whole numbers are compared exactly, where the moment at which one ends may be rounded. The
+    Intervals are numbered: whole numbers compare exactly, while the moment at which one ends may be rounded. The
     first one begins with the whole second in which the clocker is made, as in botocore and smithy-rs.
 
     >>> clocker = RateClocker(now=0.0)
@@ -129,7 +129,7 @@ class RateClocker:
 
 
 FASTEST = 1e12
-"""Permits per second. Settings at the ends of their ranges ask for more, up to a rate that is no number."""
+"""Permits per second. Settings at the ends of their ranges ask for more, or for a rate that is not a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +137,8 @@ class RateLimiterSnapshot:
     """A limiter at one moment.
 
     :param enabled: True: the server has throttled, so attempts need permits.
-    :param fill_rate: permits that come per second.
-    :param capacity: permits there are now.
+    :param fill_rate: permits added per second.
+    :param capacity: permits available now.
     :param max_capacity: the most there can be.
     :param measured_rate: attempts per second, as measured.
     :param last_max_rate: the rate at which the server throttled last.
@@ -158,9 +158,9 @@ class RateLimiterSnapshot:
 class PermitWait:
     """The wait for a permit that is not available yet. Rest, then ask again.
 
-    :param seconds: until there will be one, if the rate stays the same and no other thread takes it.
-    :param limiter: that wakes who rests when its rate changes; None: nobody does.
-    :param changes: how often its rate had changed at the question.
+    :param seconds: until one is available, if the rate stays the same and no other thread takes it.
+    :param limiter: wakes resting threads when its rate changes; None: they rest to the end.
+    :param changes: how often its rate had changed at the request.
     """
 
     seconds: float
@@ -168,7 +168,7 @@ class PermitWait:
     changes: int = field(default=0, repr=False, compare=False)
 
     def rest(self, clock: Clock) -> None:
-        """Wait for ``seconds``, or until the rate has changed since the question; interruptible. For the sender."""
+        """Wait for ``seconds``, or until the rate has changed since the request; interruptible. For the sender."""
         if self.limiter is None:
             clock.sleep(self.seconds)
         else:
@@ -176,7 +176,7 @@ class PermitWait:
 
 
 class Resting:
-    """A place among those that wait for a permit, who are woken when the rate changes."""
+    """One thread's place among those that wait for a permit. All are woken when the rate changes."""
 
     def __init__(self, limiter: ClientRateLimiter, seconds: float, changes: int) -> None:
         self.changed: threading.Condition = threading.Condition(limiter._lock)
@@ -185,7 +185,7 @@ class Resting:
         self._changes = changes
 
     def look(self, now: float) -> Wait | None:
-        """Rest at the first look; after it, and once the rate has changed, it is time to ask again."""
+        """Rest at the first look; at a later one, or once the rate has changed, return to ask again."""
         if self in self._limiter._waiting or self._changes != self._limiter._changes:
             self.leave(now)
             return None
@@ -254,7 +254,7 @@ class ClientRateLimiter(FreshCopies):
             return None if seconds is None else PermitWait(seconds, self, self._changes)
 
     def _take(self, now: float) -> float | None:
-        """Take one permit, or return the seconds until there is one. Called with the lock."""
+        """Take one permit, or return the seconds until there is one. Called with the lock held."""
         self._refill(now)
         seconds = (1.0 - self._capacity) / self._fill_rate
         # A wait too small to move the clock would never end: it counts as over.
@@ -266,7 +266,7 @@ class ClientRateLimiter(FreshCopies):
     def record_response(self, throttled: bool) -> None:
         """Record the end of an attempt, successful or not.
 
-        :param throttled: the server said that there were too many.
+        :param throttled: the server reported too many requests.
         """
         with self._lock:
             self._record(self.clock.now(), throttled)
@@ -326,7 +326,7 @@ class ClientRateLimiter(FreshCopies):
             return RateLimiterSnapshot(self.enabled, *rates, self._last_max_rate, self._last_throttle)
 
     def renew_lock(self) -> None:
-        """Make the lock anew, after a fork: the waiting threads do not exist in the child."""
+        """Replace the lock after a fork: the waiting threads do not exist in the child."""
         self._lock = threading.Lock()
         self._waiting: dict[Resting, None] = {}  # in the order in which they came
 

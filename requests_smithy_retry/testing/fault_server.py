@@ -19,7 +19,7 @@ Ending = Literal["close", "reset", "stall"]
 
 
 class Wire:
-    """One accepted connection. It raises ``ConnectionError`` if the other side, or closing the server, ends it."""
+    """One accepted connection. It raises ``ConnectionError`` if the other side ends it, or the server closes."""
 
     def __init__(self, sock: socket.socket, closing: threading.Event) -> None:
         self.sock: socket.socket = sock
@@ -37,7 +37,7 @@ class Wire:
             raise ConnectionAbortedError("the server closes")
 
     def close(self) -> None:
-        """Close in an orderly way. Sent bytes still arrive, unless bytes of the other side are unread."""
+        """Close in an orderly way. Sent bytes still arrive, unless bytes from the other side are unread."""
         self.end("close")
 
     def reset(self) -> None:
@@ -63,7 +63,7 @@ class RecordedRequest:
     """A request as it arrived, whole.
 
     :param target: the request target as sent: a path with its query.
-    :param headers: name and value of each header line, in order, in the case as sent.
+    :param headers: name and value of each header line, in order, in the case that was sent.
     :param body: the bytes of the upload, without the framing of chunks.
     :param connection_id: the number of the connection, from 0 in the order of acceptance.
     :param arrived: the ``time.monotonic()`` after the head was read.
@@ -234,7 +234,7 @@ class FaultServer:
     """A server that runs from construction to :meth:`close`, with one thread per connection and keep-alive.
 
     :param script: the behaviours: a sequence with one for each request, or a single one for every request. Each may be
-        a function of the :class:`RecordedRequest`; what it raises comes out of the ``with`` block.
+        a function of the :class:`RecordedRequest`; the ``with`` block raises its exceptions.
     :param host: a loopback address to listen on.
     :param port: 0 picks a free one. The port of a closed server can be reused at once.
     :param default: the behaviour after the end of the script.

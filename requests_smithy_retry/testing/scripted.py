@@ -109,7 +109,7 @@ class ScriptedTransport(HTTPAdapter):
         return response
 
 
-class ScriptedAdapter(RetryAdapter, ScriptedTransport):  # type: ignore[misc]  # it hands keywords on
+class ScriptedAdapter(RetryAdapter, ScriptedTransport):  # type: ignore[misc]  # it passes keywords on
     """A :class:`RetryAdapter` with a scripted transport beneath it."""
 
     clock: FakeClock
@@ -120,7 +120,7 @@ def scripted(*script: Step, **options: Any) -> ScriptedAdapter:
     """Make an adapter that plays these steps on a :class:`FakeClock`, by default without jitter.
 
     :param options: the adapter's options, ``clock`` and ``jitter`` included. A built-in ``strategy`` needs a fake
-        clock, which is then the adapter's, too; so is that of a wrapper with ``self.clock = inner.clock``.
+        clock, which the adapter then uses, too; the same goes for a wrapper with ``self.clock = inner.clock``.
     """
     theirs = getattr(options.get("strategy"), "clock", None)
     options.setdefault("clock", theirs if isinstance(theirs, FakeClock) else FakeClock())

@@ -1,6 +1,6 @@
 """One connection within the attempt's deadline (contract 8.1).
 
-An :class:`Opener` makes it; it sends in time even to a server that stops reading.
+An :class:`Opener` opens its socket; a send ends in time even if the server stops reading.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from ..classifiers.outcome import Outcome
 
 MAX_IDLE = 55.0
-"""The seconds for which a connection may lie idle, by default: common load balancers drop one after a minute."""
+"""The seconds for which a connection may be idle by default: common load balancers drop one after a minute."""
 PIECE = 16_384
-"""The size of a TLS record, to each of which urllib3's ``sendall`` over pyOpenSSL applies its timeout."""
+"""The size of a TLS record: urllib3's ``sendall`` over pyOpenSSL applies its timeout to each."""
 LARGE_PIECE = 1_048_576
-"""What the standard library's own sockets are given at once: their timeout bounds all of a ``sendall``."""
+"""The bytes given to the standard library's sockets at once: their timeout bounds a whole ``sendall``."""
 
 
 class Opener:
-    """Opens the sockets of an adapter's connections as urllib3 does; the feature ``addresses`` has another one."""
+    """Opens the sockets of an adapter's connections as urllib3 does; the feature ``addresses`` has its own."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
@@ -37,13 +37,13 @@ class Opener:
     def open(self, connection: Any, connect: Connect) -> Any:
         """Return a connected socket; the ``timeout`` of the connection is the time that is left.
 
-        ``connect`` gets the far end, and what an interruption is to close.
+        ``connect`` gets the far end, and the object to close after an interruption.
         """
         sock = connect.opening = type(connection)._new_conn(connection)
         return sock
 
     def attempt_failed(self, outcome: Outcome, peer: Peer | None, tried: set[tuple[str, str]]) -> None:
-        """Remember an attempt that failed, and add its addresses, each with its origin, to those that were tried."""
+        """Record a failed attempt, and add its addresses, each with its origin, to ``tried``."""
 
     def forget(self) -> None:
         """Forget the addresses that failed."""
@@ -54,7 +54,7 @@ class Opener:
 
 
 class RecordedConnect:
-    """The ``connect`` and ``send`` of a connection that opens its socket in its own way, over a Unix socket say.
+    """The ``connect`` and ``send`` of a connection that opens its socket in its own way, such as over a Unix socket.
 
     They record only whether something was sent: if connecting fails, no byte of the request was written. Only an
     attempt's first connection is recorded: one that is made after something was sent belongs to the caller's body.
@@ -92,9 +92,9 @@ class RecordedConnect:
 
 
 class Connect(RecordedConnect):
-    """The same, by the attempt's deadline, and at an address that is recorded in the attempt, too.
+    """The same, within the attempt's deadline; the address is also recorded in the attempt.
 
-    A tunnel's head is no byte of the request, so ``send`` is prepared once the tunnel is established.
+    A tunnel's head is not part of the request, so ``send`` is prepared once the tunnel is established.
     """
 
     __slots__ = ("_opener", "_plain_send", "opening")
@@ -104,7 +104,7 @@ class Connect(RecordedConnect):
         self._opener = opener
         self._plain_send: Callable[[Any, Any], None] = type(connection).send
         self.opening: Any = None
-        """A socket that is not the connection's yet, or what opens it: it has a ``close``."""
+        """A socket that the connection does not own yet, or its opener; both have a ``close``."""
 
     def _connect(self, connection: Any, is_first: bool) -> None:
         try:
@@ -128,7 +128,7 @@ class Connect(RecordedConnect):
                 return self._opener.open(connection, self)
             connection.timeout = this_thread.seconds(connection.timeout)
             sock = self._opener.open(connection, self)
-            # What is left bounds the tunnel and the handshake, too.
+            # The time left bounds the tunnel and the handshake, too.
             sock.settimeout(this_thread.seconds(connection.timeout))
             bound_handshake(connection, sock)
             return sock

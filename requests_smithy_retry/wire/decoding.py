@@ -1,7 +1,7 @@
 """Check that a body reached the end of its content coding (contract 14.4); decode the beginning of one (contract 13).
 
-urllib3 decodes what it gets and does not ask whether the coded stream is complete. Its decoders are inspected by
-attribute; one that shows nothing is believed.
+urllib3 decodes what it gets without checking that the coded stream is complete. The attributes of its decoders are
+inspected; a decoder without them counts as complete.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def verify_whole(response: Response) -> None:
 
 
 def decoded(response: Response, body: bytes, most: int) -> tuple[bytes, bool]:
-    """Decode a body that was not read yet; return its beginning, and True if that is all of it, and valid."""
+    """Decode an unread body; return its beginning, and True if that is the whole body, and valid."""
     coding = response.headers["content-encoding"]
     if not BOUNDED:
         prefix, is_less = _inflated(body, coding, most)
@@ -73,9 +73,9 @@ def decoded(response: Response, body: bytes, most: int) -> tuple[bytes, bool]:
 
 
 def _inflated(body: bytes, coding: str, most: int) -> tuple[bytes, bool]:
-    """Decode a single gzip or deflate coding in parts; return it and True if it is valid and no longer than ``most``.
+    """Decode a single gzip or deflate coding in parts; return the result, and True if valid and within ``most``.
 
-    Other codings of this urllib3 are not decoded, because the decoding could not be bounded.
+    Other codings that this urllib3 knows are not decoded, because that could not be bounded.
     """
     found, codings = b"", {part.strip() for part in coding.lower().split(",")}
     if codings.isdisjoint(urllib3.HTTPResponse.CONTENT_DECODERS):

@@ -1,8 +1,8 @@
-"""Heads of answers (contract 14.4): one of plain fields that came as a whole is taken apart here.
+"""Heads of responses (contract 14.4): one with plain fields that arrives whole is parsed here.
 
-``http.client`` has a parser of e-mail do that, which takes a tenth of the time of a request. It reads every other head:
-one that comes in parts, has long or folded lines, other bytes than printable ASCII, or whatever is not as RFC 9112 has
-it. What is found is the same.
+``http.client`` uses the e-mail parser, which takes a tenth of the time of a request. It still reads every other head:
+one that comes in parts, has long or folded lines, bytes other than printable ASCII, or deviates from RFC 9112. The
+result is the same.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ FIELD = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t -~]{0,8000}\r\n"
 PLAIN = re.compile(FIRST + rb"((?:%b){1,64})\r\n" % FIELD).match
 """Matches a final answer's head: minor version, status, reason, and fields (``http.client`` takes a hundred)."""
 WITH_PARTS = ("multipart", "message")
-"""Types of which the parser of e-mail expects further parts."""
+"""Content types for which the e-mail parser expects parts."""
 MOST_DIGITS = 20
-"""An announced length with more is not taken for one here."""
+"""The most digits of a length that is parsed here."""
 
 
 class Head(NamedTuple):
     """A plain head, which ends before the byte ``end``; ``version`` is 10 or 11.
 
-    Its ``length`` is the announced one of the body; None: there is none, or the body is in chunks.
+    ``length`` is the announced length of the body; None if there is none, or the body is chunked.
     """
 
     end: int
@@ -37,7 +37,7 @@ class Head(NamedTuple):
 
 
 def plain_head(data: bytes) -> Head | None:
-    """Return the head at the beginning of these bytes; None: it is not a plain one, or not whole."""
+    """Return the head at the beginning of these bytes; None if it is not plain, or not whole."""
     found = PLAIN(data)
     if found is None:
         return None

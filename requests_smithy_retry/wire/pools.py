@@ -2,9 +2,9 @@
 
 ``ConnectionCls`` is never replaced, because others (vcrpy) do that.
 
-Connections that lie idle: too old ones are closed instead of used, and TCP probes keep paths open. A NAT or a load
-balancer forgets an idle connection without telling anybody. A request over such a connection gets no answer, and one
-that is not idempotent cannot be sent again.
+Idle connections: those that are too old are closed instead of reused, and TCP probes keep paths open. A NAT or a load
+balancer drops an idle connection silently. A request over such a connection gets no answer, and one that is not
+idempotent cannot be sent again.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ KNOWN_CONNECTS = frozenset({HTTPConnection.connect, HTTPSConnection.connect})
 SWITCHED = 101
 """The status of an answer after which a connection speaks another protocol."""
 LEAST_IDLE = 0.5
-"""A connection that lay for less is used in any case, in seconds: a busy program keeps its connections."""
+"""Seconds. A connection idle for less is always reused: a busy program keeps its connections."""
 IDLE_MARGIN = 0.98
-"""The part of an idle time found too long that is the limit: regular requests come a little earlier or later."""
+"""The limit, as a part of an idle time that was too long: regular requests come a little earlier or later."""
 ANNOUNCED = re.compile(r"(?i)(?:^|[,;])[ \t]*timeout[ \t]*=[ \t]*\"?([0-9]{1,9})\"?[ \t]*(?=[,;]|$)")
 """The parameter of a Keep-Alive header that says for how many seconds the server keeps an idle connection."""
 PROBE_AFTER = 30
 """The silence after which the kernel probes a connection, in seconds."""
 PROBE_EVERY = 10
-"""The time between two probes that nobody answers, in seconds."""
+"""The time between two unanswered probes, in seconds."""
 MOST_ORIGINS = 256
 """The most origins whose keys are remembered; with more, all are forgotten."""
 
 
 def is_stale(connection: Any, now: float, most: float) -> bool:
-    """Return True for a kept connection that is not to be used again; it may lie idle for ``most`` seconds.
+    """Return True for a kept connection that must not be used again; it may be idle for ``most`` seconds.
 
     Its answer was not read to the end, or was a 101; another address is better, or was not tried by the operation; or
-    it lay for too long, or nearly as long as its server keeps it.
+    it was idle for too long, or for nearly as long as its server keeps it.
     """
     answer = getattr(connection, "_HTTPConnection__response", None)  # until the next request is sent
     if answer is not None and (answer.length or not answer.isclosed() or answer.status == SWITCHED):
@@ -75,8 +75,8 @@ def is_stale(connection: Any, now: float, most: float) -> bool:
 def idle_limit(answer: Any, most: float) -> float:
     """Return the seconds after which an idle connection is not used again: at most ``most``.
 
-    The server may have announced in its last answer, where that is known, when it closes the connection. What is sent
-    just then is lost, so one second less counts.
+    The server's last answer, if it is known, may have announced when it closes the connection. A request that is sent
+    just then is lost, so the limit is one second less.
     """
     heard = () if answer is None else answer.headers.get_all("keep-alive", ())
     announced = [int(seconds) - 1.0 for value in heard for seconds in ANNOUNCED.findall(value)]
@@ -84,9 +84,9 @@ def idle_limit(answer: Any, most: float) -> float:
 
 
 def keep_alive_options() -> tuple[tuple[int, int, int], ...]:
-    """Return the socket options that switch TCP keep-alive on, as far as the platform takes them.
+    """Return the socket options that enable TCP keep-alive, as far as the platform supports them.
 
-    There are none as long as no socket can be made.
+    There are none while no socket can be made.
     """
     try:
         return _taken_options()
@@ -105,7 +105,7 @@ def _taken_options() -> tuple[tuple[int, int, int], ...]:
     taken = []
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
         for option in wanted:
-            # The name may exist, and the kernel may still refuse it.
+            # The kernel may refuse an option whose name exists.
             with contextlib.suppress(OSError):
                 sock.setsockopt(*option)
                 taken.append(option)
@@ -113,7 +113,7 @@ def _taken_options() -> tuple[tuple[int, int, int], ...]:
 
 
 def prepare(connection: Any, opener: Opener, *, probes: bool = False) -> Any:
-    """Prepare a new connection of urllib3; if its class has its own ``connect``, only record whether it sent."""
+    """Prepare a new urllib3 connection; if its class has its own ``connect``, only record whether it sent data."""
     own = getattr(type(connection), "connect", None)
     if own in KNOWN_CONNECTS:
         connection.connect = connect = Connect(connection, opener)
@@ -121,7 +121,7 @@ def prepare(connection: Any, opener: Opener, *, probes: bool = False) -> Any:
         connection.response_class = RESPONSE_CLASS
         prepare_tunnel(connection)
         if probes and not this_thread.retries_off:
-            # What the connection's own options say of it comes later, and wins.
+            # The connection's own options come later, and win.
             connection.socket_options = [*keep_alive_options(), *(connection.socket_options or ())]
     elif isinstance(connection, HTTPConnection) and type(connection).__setattr__ is object.__setattr__:
         connection.connect = RecordedConnect(connection)  # type: ignore[method-assign]
@@ -129,15 +129,15 @@ def prepare(connection: Any, opener: Opener, *, probes: bool = False) -> Any:
 
 
 class PreparingPool(HTTPConnectionPool):
-    """A mix-in for urllib3's pool classes that prepares each connection, and closes one that is not to be used again.
+    """A mix-in for urllib3's pool classes that prepares each connection, and closes one that must not be used again.
 
-    urllib3 connects a closed connection anew, as it does with one that the server closed.
+    urllib3 reconnects a closed connection, as it does with one that the server closed.
     """
 
     addresses: Opener = Opener(SYSTEM_CLOCK)
     """Opens the sockets."""
     learnt_idle_limit: float = math.inf
-    """Seconds, nearly those after which a connection that lay idle was found dead here; none is kept for longer."""
+    """Seconds, slightly fewer than those after which an idle connection was found dead; none is kept for longer."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         self.probes: bool = "socket_options" not in options  # a caller's own options win
@@ -179,7 +179,7 @@ class PreparingPool(HTTPConnectionPool):
             raise
 
     def _learn_idle_limit(self, lay: float) -> None:
-        """Keep connections for less than the seconds after which an idle one was found dead."""
+        """Keep connections for less than the idle time after which one was found dead."""
         if LEAST_IDLE < lay < min(self.addresses.max_idle, self.learnt_idle_limit):
             if self.learnt_idle_limit == math.inf:
                 log_short_idle(f"{self.scheme}://{self.host}:{self.port}", lay)
@@ -197,16 +197,16 @@ class WaitingPool(PreparingPool):
         return super()._get_conn(timeout)
 
     def _put_conn(self, conn: Any) -> None:
-        # An interruption may have left a place too many. urllib3 closed the connection; its request went well.
+        # An interruption may have left one place too many. urllib3 closed the connection; its request succeeded.
         with contextlib.suppress(PoolError):
             super()._put_conn(conn)
 
 
 @functools.lru_cache(256)
 def preparing(pool_class: type[HTTPConnectionPool], waits: bool = False) -> type[HTTPConnectionPool]:
-    """Return a subclass of a pool class whose connections are prepared; the same one for the same arguments.
+    """Return a subclass of a pool class whose connections are prepared.
 
-    ``requests.get`` makes an adapter for each call.
+    It is cached, because ``requests.get`` makes an adapter for each call.
     """
     if issubclass(pool_class, PreparingPool):
         return pool_class
@@ -214,7 +214,7 @@ def preparing(pool_class: type[HTTPConnectionPool], waits: bool = False) -> type
 
 
 def _new_pool(reference: weakref.ref[Any], addresses: Opener, *args: Any, **kwargs: Any) -> Any:
-    """The ``_new_pool`` of a pool manager, which gives each pool what opens its sockets.
+    """The ``_new_pool`` of a pool manager, which gives each pool the opener of its sockets.
 
     The reference to the manager is weak: a cycle would keep its pools alive.
     """
@@ -226,7 +226,7 @@ def _new_pool(reference: weakref.ref[Any], addresses: Opener, *args: Any, **kwar
 
 
 def use_our_pools(manager: Any, addresses: Opener) -> None:
-    """Have a pool manager of urllib3 (direct, proxy or SOCKS) make preparing pools from now on. Idempotent."""
+    """Make a urllib3 pool manager (direct, proxy or SOCKS) use preparing pools from now on. Idempotent."""
     if not private.are_known() or not hasattr(manager, "pool_classes_by_scheme"):
         return
     leave_to_parent(manager)
@@ -244,7 +244,7 @@ OWN_POOLS = ("get_connection_with_tls_context", "get_connection")
 def use_our_connections(adapter: HTTPAdapter, opener: Opener, usual: type[HTTPAdapter] = HTTPAdapter) -> None:
     """Prepare the connections of pools that an adapter finds in its own way, as one for Unix sockets does.
 
-    Idempotent. The references are weak: a cycle would keep the pools alive. A method of ``usual`` is no way of its own.
+    Idempotent. The references are weak: a cycle would keep the pools alive. A method of ``usual`` is not its own.
     """
     if not private.are_known():
         return
@@ -259,7 +259,7 @@ def _find_pool(adapter: weakref.ref[Any], find: Any, opener: Opener, *args: Any,
 
 
 def prepare_pool(pool: Any, opener: Opener) -> Any:
-    """Return a pool; one that is not ours prepares its connections from now on."""
+    """Return the pool; if it is not ours, make it prepare its connections from now on."""
     is_of_another_make = isinstance(pool, HTTPConnectionPool) and not isinstance(pool, PreparingPool)
     if is_of_another_make and private.are_known() and "_new_conn" not in vars(pool):
         vars(pool)["_new_conn"] = functools.partial(_new_connection, weakref.ref(pool), opener)
@@ -272,17 +272,17 @@ def _new_connection(reference: weakref.ref[Any], opener: Opener) -> Any:
 
 
 class PoolKeys:
-    """The keys that the pools of one adapter have, by the beginning of a URL and what certificates are checked by.
+    """The pool keys of one adapter, by the beginning of a URL and how certificates are checked.
 
     Without them, requests parses the URL of each request and puts some thirty fields into a key. Only the key is
-    remembered. The pool manager is asked with it each time, so eviction, ``close()`` and the order of use are its own.
+    cached. Each look-up goes to the pool manager, which controls eviction, ``close()`` and the order of use.
     """
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, Any], tuple[Any, dict[str, Any], Any]] = {}
 
     def pool(self, manager: Any, origin: str, checks: Any) -> Any:
-        """Return the pool that the manager has for an origin; None: it has none, or its key is not known."""
+        """Return the manager's pool for an origin; None if it has none, or its key is not known."""
         known = self._known.get((origin, checks))
         if known is None or known[0] is not manager or known[1] != manager.connection_pool_kw:
             return None
@@ -302,7 +302,7 @@ class PoolKeys:
 
 
 def verify_key(verify: Any) -> Any:
-    """Return what ``verify`` adds to a pool's key: True, False, or a path and if it is a folder; None for any other."""
+    """Return what ``verify`` adds to a pool's key: True, False, or a path and whether it is a folder; else None."""
     if isinstance(verify, str):
         return verify, os.path.isdir(verify)
     return verify if isinstance(verify, bool) else None
@@ -316,7 +316,7 @@ _left_alone: list[Any] = []
 
 
 def leave_to_parent(manager: Any) -> None:
-    """Have a pool manager begin without pools in every child forked from now on; keep no strong reference to it.
+    """Make a pool manager begin without pools in every child forked from now on; keep no strong reference to it.
 
     A manager of another kind, which keeps its pools in another way, is left alone.
     """

@@ -1,7 +1,7 @@
-"""The private names of urllib3 and the standard library that ``wire/`` hangs on, and why (contract 11.5).
+"""The private names of urllib3 and the standard library that ``wire/`` relies on, and why (contract 11.5).
 
-Releases may change them. Where one is missing, urllib3 keeps its own pools, and the adapter retries without what is
-below them (contract 14): deadlines that bound an attempt, bodies that are whole, resumed ones, several addresses.
+Releases may change them. If one is missing, urllib3 keeps its own pools, and the adapter retries without this layer
+(contract 14): deadlines that bound an attempt, bodies that are checked or resumed, several addresses.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..checks import level_outside
 from ..errors import RetryConfigWarning
 
 IS_FUTURE = hasattr(urllib3, "AsyncPoolManager")
-"""True where urllib3-future has taken the place of urllib3: below its pools, all is different."""
+"""True if urllib3-future has replaced urllib3: below its pools, everything is different."""
 
 NAMES: dict[str, tuple[str, str]] = {
     "HTTPConnectionPool._get_conn": ("urllib3/connectionpool.py", "looks at a kept connection before it is used"),
@@ -57,9 +57,9 @@ NAMES: dict[str, tuple[str, str]] = {
     "socket._io_refs": ("socket.py", "keeps a socket open while its body is read"),
     "socket._decref_socketios": ("socket.py", "closes it before the body goes on over another one"),
 }
-"""Each by what has it: the file, and what it is used for. Seen in urllib3 1.26.18 to 2.8.0 and in its main branch of
+"""By owner and name: the file, and what it is used for. Found in urllib3 1.26.18 to 2.8.0 and in its main branch of
 2026-07-21, in requests 2.31.0 to 2.34.2 and in its main branch of 2026-08-03, and in Python 3.10 to 3.15 and PyPy 3.11.
-``tests/project/releases.py`` looks again.
+``tests/project/releases.py`` checks again.
 """
 
 LACKING = (
@@ -70,14 +70,14 @@ LACKING = (
 
 
 class _NoSocket:
-    """Stands in for a socket, which cannot be made everywhere: whatever is called on it does nothing."""
+    """A stand-in for a socket, which cannot be made everywhere: its methods do nothing."""
 
     def __getattr__(self, name: str) -> Any:
         return lambda *arguments: None
 
 
 def _owners(socket_class: Any, reader_class: Any, connection_class: Any) -> dict[str, Any]:
-    """Return what has the names; None where a program has put something else in the place of the library's own."""
+    """Return the owners of the names; None if a program has replaced the library's own."""
     plain = [kind for kind in getattr(socket_class, "__mro__", ()) if kind.__module__ == socket.__name__]
     connection = connection_class("localhost")
     return {
@@ -97,8 +97,8 @@ def _owners(socket_class: Any, reader_class: Any, connection_class: Any) -> dict
 
 
 def missing() -> tuple[str, ...]:
-    """Return the names that the installed release lacks; warn if there is any. No socket is made."""
-    # Programs and tests replace these classes for a while; what was seen holds for them alone.
+    """Return the names that the installed release lacks; warn if there are any. No socket is made."""
+    # Programs and tests replace these classes for a while, so the result is cached by class.
     return _missing_in(socket.socket, socket.SocketIO, urllib3.connection.HTTPConnection)
 
 
@@ -117,7 +117,7 @@ def _missing_in(*classes: Any) -> tuple[str, ...]:
 
 
 _found_all = False
-"""True once it was seen that no name is missing; that one was missing may be due to a stand-in of a test."""
+"""True once all names were found; a missing one is looked for again, as it may be due to a test's stand-in."""
 
 
 def are_known() -> bool:

@@ -1,7 +1,7 @@
-"""Proxies and TLS: by the attempt's deadline (contract 8.1), and a refusal is final (contract 3.4).
+"""Proxies and TLS: steps end by the attempt's deadline (contract 8.1), and a refusal is final (contract 3.4).
 
-Tunnels and handshakes take several steps, each with the socket's timeout. Here no step has more than the time that is
-left. A proxy that refused would refuse again, and may lock an account.
+Tunnels and handshakes take several steps, each with the socket's timeout. Here no step gets more than the time that
+is left. A proxy that refused would refuse again, and might lock an account.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from .state import this_thread
 
 GRANTED = 200
 PASSING = frozenset({408, 429})
-"""The answers to CONNECT below 500 after which another one may be granted."""
-# A test may have put a function that raises in the place of the class.
+"""The statuses below 500 after which another CONNECT may succeed."""
+# A test may have replaced the class by a function that raises.
 _found: Any = socket.socket
 _plain: Any = _found if isinstance(_found, type) else socket.SocketType
 _timeout_of = _plain.gettimeout
-_set_timeout = _plain.settimeout  # PySocks has another one, which asks whether it is connected
+_set_timeout = _plain.settimeout  # PySocks overrides it, and checks for a connection
 
 
 class Bounded:
-    """A mix-in for sockets, each step of which ends by the attempt's deadline."""
+    """A mix-in for sockets whose every step ends by the attempt's deadline."""
 
-    __slots__ = ()  # so that a socket can be given the class when it is made already
+    __slots__ = ()  # so that an existing socket can be given the class
 
     def gettimeout(self) -> float | None:
         """Return the timeout, or the time that is left while the connection is being made.
 
-        That is the timeout of the handshake with which TLS takes the socket over, after it has prepared for a while.
+        TLS uses it as the timeout of its handshake, when it takes over the socket after some preparation.
         """
         usual: float | None = super().gettimeout()  # type: ignore[misc]
         return this_thread.seconds_or_least(usual) if this_thread.connecting is True else usual
@@ -64,19 +64,19 @@ def _in_time(sock: Any, step: Callable[..., Any], args: tuple[Any, ...]) -> Any:
 
 @functools.cache
 def bounded(socket_class: Any) -> Any:
-    """Return a subclass of a class of sockets, each step of which ends by the attempt's deadline."""
+    """Return a subclass of a socket class whose every step ends by the attempt's deadline."""
     return type(socket_class.__name__, (Bounded, socket_class), {"__slots__": ()})
 
 
 def bound_handshake(connection: Any, sock: Any) -> None:
-    """Bound the handshake of TLS by the time that is left when it begins."""
+    """Bound the TLS handshake by the time that is left when it begins."""
     if isinstance(connection, HTTPSConnection) and not isinstance(sock, Bounded):
-        with contextlib.suppress(TypeError):  # a class of sockets that cannot be changed
+        with contextlib.suppress(TypeError):  # a socket class that cannot be changed
             sock.__class__ = bounded(sock.__class__)
 
 
 def prepare_tunnel(connection: Any) -> None:
-    """Bound the TLS inside the tunnel of a proxy that speaks TLS itself by the deadline.
+    """Bound the TLS inside the tunnel of an HTTPS proxy by the deadline.
 
     The reference to the connection is weak: a cycle would keep sockets open until the next garbage collection.
     """
@@ -95,13 +95,13 @@ def prepare_tunnel(connection: Any) -> None:
 
 
 class ProxyRefusal(Exception):
-    """The ``__cause__`` of an error where a proxy refused for good; the error itself is that of plain requests."""
+    """The ``__cause__`` of an error if a proxy refused for good; the error itself is that of plain requests."""
 
 
 def note_refusal(connection: Any, error: BaseException) -> None:
-    """Mark an error that ended the making of a connection, if the proxy refused.
+    """Mark an error from making a connection, if the proxy refused.
 
-    A proxy that never answers the beginning of TLS speaks HTTP alone, and waits for the end of a line.
+    A proxy that never answers the TLS handshake only speaks HTTP, and waits for the end of a line.
     """
     answer = this_thread.answer
     if answer:

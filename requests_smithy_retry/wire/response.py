@@ -1,7 +1,7 @@
-"""Responses of prepared connections (contract 13, 14.1, 14.4): their bytes, their heads, and looks ahead.
+"""Responses of prepared connections (contract 13, 14.1, 14.4): their bytes, their heads, and looking ahead.
 
-A :class:`Reader` is below the buffer through which ``http.client`` reads, so each call is one ``recv``. What is fetched
-ahead is read later, so a caller who gets the response loses nothing. A :class:`CheckedResponse` checks what
+A :class:`Reader` sits below the buffer that ``http.client`` reads, so each call is one ``recv``. Bytes that are fetched
+ahead are read later, so a caller who gets the response loses none. A :class:`CheckedResponse` checks what
 ``http.client`` lets pass; a valid or merely sloppy head is read as plain ``http.client`` reads it: bare line feeds,
 missing reasons.
 """
@@ -30,7 +30,7 @@ from .heads import Head, plain_head
 from .state import this_thread, timeout_of
 
 PEEK_BYTES = 65_536
-"""The most of a failed response's body that is peeked at, coded or not."""
+"""The most bytes of a failed response's body to peek at, coded or not."""
 PEEK_SECONDS = 1.0
 """The longest wait for it in seconds; the caller's read timeout bounds each part of it."""
 UNREAD_BYTES = 1_048_576
@@ -49,7 +49,7 @@ MOST_INTERIM = 16
 """The most 1xx responses that are skipped."""
 
 MISDIRECTED = 421
-"""The status of an answer whose connection is not for the host of its request (RFC 9110 15.5.20): it is closed."""
+"""The status of an answer whose connection does not serve the request's host (RFC 9110 15.5.20): it is closed."""
 
 _recv_into = socket.SocketIO.readinto
 _base: Any = http.client.HTTPResponse
@@ -58,7 +58,7 @@ _check_close: Any = getattr(_base, "_check_close", None)
 _safe_read: Any = getattr(_base, "_safe_read", None)  # a release may lack it: then this class is not used
 _read_status: Any = getattr(_base, "_read_status", None)
 _NO_FILE: Any = SimpleNamespace(makefile=lambda mode: None)
-"""A stand-in for the socket, of which ``http.client`` would make a file."""
+"""A stand-in for the socket, from which ``http.client`` would make a file."""
 
 
 class Watch(Protocol):
@@ -75,16 +75,16 @@ class Watch(Protocol):
         """Raise what the next read would raise, if that is known."""
 
     def close(self) -> None:
-        """The response is closed."""
+        """Called when the response is closed."""
 
 
 class Reader(socket.SocketIO):
     """The raw stream of a response, made like a ``SocketIO``."""
 
     watch: Watch | None = None
-    """Sees the body, and may go on with it where the connection ends."""
+    """Sees the body, and may continue it where the connection ends."""
     tail: bytes | None = None
-    """The last bytes of a chunked body so far; None: its end is not looked at."""
+    """The last bytes of a chunked body so far; None: its end is not checked."""
     ahead: bytearray | None = None
     """Bytes fetched ahead, to be read next. Empty: nothing may be read now. None: read from the socket."""
     failure: OSError | None = None
@@ -143,7 +143,7 @@ class Reader(socket.SocketIO):
             super().close()
 
     def release_socket(self) -> None:
-        """Let go of the socket, which its connection has closed; this stream stays open."""
+        """Release the socket, which its connection has closed; this stream stays open."""
         self._sock._decref_socketios()  # type: ignore[attr-defined]
 
     def _read_ahead(self, buffer: Any) -> int | None:
@@ -224,7 +224,7 @@ class CheckedResponse(http.client.HTTPResponse):
     """True if it was closed with bytes in its buffer: its connection has the rest, and can carry no other answer."""
 
     def close(self) -> None:
-        reader = getattr(self.fp, "raw", None) if self.chunked is True else None  # else its length tells
+        reader = getattr(self.fp, "raw", None) if self.chunked is True else None  # else its length decides
         try:
             if isinstance(reader, Reader) and not reader.closed:
                 self.is_unread = bool(reader.held_ahead or reader.in_buffer(self.fp))
@@ -234,8 +234,8 @@ class CheckedResponse(http.client.HTTPResponse):
     def __init__(self, sock: Any, debuglevel: int = 0, method: str | None = None, url: str | None = None) -> None:
         self.answers_head: bool = method == "HEAD"
         if hasattr(type(sock), "_io_refs"):
-            # As makefile does: the socket lives until fp is closed. That of a tunnel in the making is its connection's
-            # alone: Python 3.10 leaves the answer to CONNECT open.
+            # As makefile does: the socket lives until fp is closed. While a tunnel is made, only its connection holds
+            # the socket: Python 3.10 leaves the answer to CONNECT open.
             sock._io_refs += this_thread.connecting is not True
             _init(self, _NO_FILE, debuglevel, method, url)
             self.fp = BufferedReader(Reader(sock, "r"), BUFFER)
@@ -247,7 +247,7 @@ class CheckedResponse(http.client.HTTPResponse):
         """Read the head.
 
         :raises http.client.RemoteDisconnected: if it ends before its blank line.
-        :raises InvalidHeader: for an invalid Content-Length; one beside chunks does not count (RFC 9112 6.3).
+        :raises InvalidHeader: for an invalid Content-Length; one beside chunks is ignored (RFC 9112 6.3).
         """
         head = None
         is_replaced = _base.begin is not _begin or http.client.parse_headers is not _parse_headers  # by a program
@@ -265,7 +265,7 @@ class CheckedResponse(http.client.HTTPResponse):
             self.will_close = this_thread.is_misdirected = True
 
     def _take(self, head: Head) -> None:
-        """Take over what a head says, as ``http.client`` does."""
+        """Take over the values of a head, as ``http.client`` does."""
         self.fp.read(head.end)
         self.version, self.reason, self.chunked = head.version, head.reason, head.chunked
         self.code = self.status = head.status
@@ -276,7 +276,7 @@ class CheckedResponse(http.client.HTTPResponse):
         self.will_close = _check_close(self) or not (head.chunked or self.length is not None)
 
     def _read_status(self) -> tuple[str, int, str]:
-        """Read a status, past interim responses; ``begin`` itself would read past any number of 100, and no other."""
+        """Read a status, skipping interim responses; ``begin`` itself skips any number of 100, and no other."""
         read: tuple[str, int, str] = _read_status(self)
         interim = 0
         while read[1] < 200 and read[1] != 101 and not this_thread.retries_off:
@@ -290,7 +290,7 @@ class CheckedResponse(http.client.HTTPResponse):
         return read
 
     def _check_head(self) -> None:
-        """Check a head that announces no length, so that a cut would not be noticed later."""
+        """Check a head that announces no length: a cut would not be noticed later."""
         if getattr(getattr(self.fp, "raw", None), "ended", False):
             raise http.client.RemoteDisconnected("Remote end closed connection within the head of its response")
         if self.length is None and not self.chunked:
@@ -300,7 +300,7 @@ class CheckedResponse(http.client.HTTPResponse):
             reader.tail = reader.in_buffer(self.fp)[-MOST_TAIL:]
 
     def _check_length(self) -> None:
-        """Check the Content-Length where ``http.client`` found no usable one. Empty elements count for none."""
+        """Check the Content-Length where ``http.client`` found no usable one. Empty elements are ignored."""
         text = ", ".join(self.headers.get_all("content-length", ()))
         values = {value.strip() for value in text.split(",")} - {""}
         if not values:
@@ -311,7 +311,7 @@ class CheckedResponse(http.client.HTTPResponse):
         self.length = int(value)  # the same value, repeated
 
     def _safe_read(self, amt: int) -> bytes:
-        """Read exactly so many bytes, as ``http.client`` does: a chunk, the end of one, or a whole body.
+        """Read exactly ``amt`` bytes, as ``http.client`` does: a chunk, the end of one, or a whole body.
 
         :raises http.client.IncompleteRead: also for a negative size, which the buffer would take for "everything".
         """
@@ -339,7 +339,7 @@ class CheckedResponse(http.client.HTTPResponse):
 
 
 class _ReadsToLength(CheckedResponse):
-    """For urllib3 1.26, which neither checks that a length was reached nor tells whether anything was decoded."""
+    """For urllib3 1.26, which neither checks that a length was reached nor shows whether anything was decoded."""
 
     had_chunk: bool = False
     """True once a chunk was not empty."""
@@ -366,7 +366,7 @@ def reader_of(raw: Any) -> Reader | None:
     standard library's, and is converted here.
     """
     if not private.are_known():
-        return None  # urllib3-future buffers what it reads, so nobody else may read from the socket
+        return None  # urllib3-future buffers what it reads, so nothing else may read from the socket
     try:
         below = raw._original_response.fp.raw
     except AttributeError:
@@ -386,7 +386,7 @@ def holds_all(raw: Any) -> bool:
 
 
 def set_read_timeout(raw: Any, seconds: float | None, in_all: float | None = None) -> None:
-    """Give an unread response the read timeout that its caller asked for, and a time to read all of it in."""
+    """Give an unread response the read timeout that its caller asked for, and a limit for all of it."""
     reader = reader_of(raw)
     if reader is not None:
         reader._sock.settimeout(seconds)  # type: ignore[attr-defined]
@@ -394,7 +394,7 @@ def set_read_timeout(raw: Any, seconds: float | None, in_all: float | None = Non
 
 
 class Arrived(enum.Enum):
-    """How much of a body is at hand that nobody has read."""
+    """How much of an unread body has arrived."""
 
     WHOLE = enum.auto()
     """All of it."""
@@ -405,7 +405,7 @@ class Arrived(enum.Enum):
 
 
 def arrived(raw: Any, most: int, seconds: float | None) -> Arrived | None:
-    """Return how much of an unread body is at hand, without decoding it; None if it is not read from a socket.
+    """Return how much of an unread body has arrived, without decoding it; None if it is not read from a socket.
 
     :param most: the longest body that is waited for, in bytes.
     :param seconds: the longest wait; None: as long as the attempt's deadline and the socket's timeout allow.
@@ -426,7 +426,7 @@ def arrived(raw: Any, most: int, seconds: float | None) -> Arrived | None:
 
 
 class Peeked(NamedTuple):
-    """The first 64 KiB of a body at most, decoded; ``whole`` if it is complete and valid, so reading it cannot fail."""
+    """At most the first 64 KiB of a body, decoded; ``whole`` if it is complete and valid, so reading it cannot fail."""
 
     whole: bool
     prefix: bytes = b""
@@ -436,10 +436,10 @@ class Peeked(NamedTuple):
 
 
 def peek(response: Response, most: int = PEEK_BYTES, seconds: float | None = PEEK_SECONDS) -> Peeked | None:
-    """Peek at a body of which nothing was read yet; return None if it is not read from a socket.
+    """Peek at an unread body; return None if it is not read from a socket.
 
-    Of a body that is whole, by its length, its chunks or its connection, urllib3 needs no further byte from the socket.
-    Where it might read on, or object, the body is not whole.
+    If a body is whole, by its length, its chunks or its connection, urllib3 needs no further byte from the socket.
+    If urllib3 might read on, or raise, the body is not whole.
 
     :param most: the limit in bytes, before and after decoding.
     :param seconds: the longest wait; None: as long as the attempt's deadline and the socket's timeout allow.
@@ -462,9 +462,9 @@ def peek(response: Response, most: int = PEEK_BYTES, seconds: float | None = PEE
 
 
 def peek_streamed(response: Response) -> Peeked | None:
-    """Peek at a body that its caller streams, if it is JSON, and short by its length or an error in chunks; else None.
+    """Peek at a body that its caller streams, if it is JSON, and short by its length or a chunked error; else None.
 
-    The wait is shorter than the socket's timeout, which stays the caller's: it is no failure of a later read.
+    The wait is shorter than the socket's timeout, so that it is not kept as a failure of the caller's read.
     """
     raw: Any = response.raw
     reader = reader_of(raw)
@@ -480,7 +480,7 @@ def peek_streamed(response: Response) -> Peeked | None:
 
 
 def _peek_in_memory(response: Response) -> Peeked | None:
-    """Peek at the body of a mock, which lies in memory, if it is short."""
+    """Peek at the body of a mock, which is in memory, if it is short."""
     file = getattr(response.raw, "_fp", None)
     body = file.getvalue()[file.tell() :] if isinstance(file, io.BytesIO) else b""
     is_seen = response.status_code >= 400 or "content-length" in response.headers
@@ -491,7 +491,7 @@ def _peek_in_memory(response: Response) -> Peeked | None:
 
 
 def _fetch(reader: Reader, is_enough: Callable[[], bool], seconds: float | None) -> None:
-    """Fetch ahead until that is enough, no byte will come, or the time is up."""
+    """Fetch ahead until there is enough, no byte will come, or the time is up."""
     until: Deadline | None = None
     while not is_enough():
         until = until or earliest(after(seconds, SYSTEM_CLOCK), this_thread.deadline)
@@ -508,7 +508,7 @@ class LengthFraming:
         self._length = length
 
     def is_above(self, most: int) -> bool:
-        """Return True if it announced more bytes than these."""
+        """Return True if it announced more than ``most`` bytes."""
         return self._length is not None and self._length > most
 
     def is_complete(self, before: bytes, ahead: bytearray, *, ended: bool) -> bool:
@@ -543,7 +543,7 @@ class ChunkedFraming:
         return False
 
     def is_complete(self, before: bytes, ahead: bytearray, *, ended: bool) -> bool:
-        """Return True if these bytes are all of it. Only trailers, and a connection that ended, are parsed for it."""
+        """Return True if these bytes are all of it. They are parsed only for trailers, or an ended connection."""
         tail = before[-len(LAST_CHUNK) :] + ahead[-len(LAST_CHUNK) :]
         if tail.endswith(LAST_CHUNK) or tail == LAST_CHUNK[1:]:
             return True

@@ -13,15 +13,15 @@ from ..checks import LONGEST_TIMEOUT
 from ..clock import Deadline
 
 PAIR = 2
-"""The parts of a timeout that is a tuple: to connect, and to read."""
+"""The length of a timeout tuple: one to connect, and one to read."""
 
 
 class Peer(Protocol):
-    """The far end of a connection, as who opened it knows it."""
+    """The far end of a connection, as its opener knows it."""
 
     @property
     def address(self) -> str:
-        """The IP address; of a connection that was not made, all that were tried."""
+        """The IP address; all that were tried, if no connection was made."""
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -45,7 +45,7 @@ class AttemptState(threading.local):
     """The far end of its connection, as far as it is known."""
 
     answer: int = 0
-    """The status of the proxy's answer to CONNECT, while :attr:`connecting` is True; 0: there was none."""
+    """The status of the proxy's answer to CONNECT, while :attr:`connecting` is True; 0 if there was none."""
 
     is_misdirected: bool = False
     """The last answer was a 421: the next request goes over a fresh connection, whatever its pool has."""
@@ -63,7 +63,7 @@ class AttemptState(threading.local):
     """True while retries are off: heads and bodies are read as a plain ``HTTPAdapter`` reads them (contract 10.2)."""
 
     def seconds(self, usual: float | None) -> float | None:
-        """Return the timeout of a socket's next step, in seconds, by its ``usual`` one; None for no limit.
+        """Return the timeout of a socket's next step in seconds, given its ``usual`` one; None for no limit.
 
         :raises TimeoutError: if the deadline has passed.
         """
@@ -111,7 +111,7 @@ LATE_PATCH = (
 
 
 def is_patched_late() -> bool:
-    """Return True if threads have become greenlets, which do not have a state each."""
+    """Return True if threads have become greenlets, which share one state."""
     return threading.local not in AttemptState.__mro__
 
 
@@ -142,7 +142,7 @@ def capped_timeout(timeout: Any, left: float) -> Any:
 def read_timeout_of(timeout: Any) -> float | None:
     """Return the read timeout in seconds from a timeout of any shape; None for no limit.
 
-    Never raise: what is no timeout is refused where requests and urllib3 refuse it, or is of no interest to a mock.
+    Never raise: requests and urllib3 reject an invalid timeout themselves, and a mock may ignore it.
     """
     part: Any = timeout
     if isinstance(timeout, Timeout):

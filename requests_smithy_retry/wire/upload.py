@@ -1,7 +1,7 @@
 """A body on its way to a connection (contract 5): never more bytes than its head declares, and an error if it is short.
 
 More bytes than declared would be the server's next request on the connection; fewer would keep it waiting. The error
-comes up in the midst of an upload, so the connection is closed.
+is raised in the middle of an upload, so the connection is closed.
 """
 
 from __future__ import annotations
@@ -14,39 +14,39 @@ import urllib3
 from ..checks import header_text
 
 BLOCK = 16_384
-"""The bytes of one read, where all of a file is asked for at once."""
+"""The bytes of one read, if a whole file is asked for at once."""
 
 TEXT_CODING = "utf-8" if hasattr(urllib3, "BaseHTTPResponse") else "iso-8859-1"
-"""The coding in which this urllib3 sends what it reads from a file in text mode whose length is declared."""
+"""The encoding in which this urllib3 sends a text-mode file whose length is declared."""
 
 
 class BodyChanged(RuntimeError):
-    """A body is not as long as its head says, or gives nothing any more; the attempt was broken off before its end."""
+    """A body is not as long as its head says, or has nothing left; the attempt was broken off before its end."""
 
 
 def declared_length(headers: Mapping[str, Any]) -> int | None:
-    """Return the length that a request's head declares; None: there is none, or it is no number."""
+    """Return the length that a request's head declares; None if there is none, or it is not a number."""
     text = header_text(headers.get("Content-Length")).strip()
     return int(text) if text.isascii() and text.isdigit() else None
 
 
 class Upload:
-    """A body that counts what it gives, and gives at most the bytes that are declared; it has the body's attributes.
+    """A body that counts the bytes it yields, at most the declared number; it has the body's attributes.
 
-    :param length: the declared length; None: none is declared, and all of it is given.
+    :param length: the declared length; None: none is declared, and all of it is sent.
     """
 
     def __init__(self, body: Any, length: int | None) -> None:
         self._body = body
         self.length = length
         self.given: int | None = None
-        """The bytes that it gave so far; None: nobody has asked it for any."""
+        """The bytes yielded so far; None before the first read."""
         self.is_whole: bool = False
-        """It came to its end."""
+        """It was read to its end."""
         self.has_more: bool = False
-        """It has more than is declared."""
+        """It is longer than declared."""
         self.is_again: bool = False
-        """An earlier request sent it; if it gives nothing now, it is used up."""
+        """An earlier request sent it; if it yields nothing now, it is used up."""
 
     def _parts(self) -> Iterator[Any]:
         """Iterate over the body, up to the first part that goes beyond the declared length."""
@@ -83,7 +83,7 @@ class Upload:
 
 
 class IterableUpload(Upload):
-    """An iterable body. It is asked for an iterator when its first part is needed."""
+    """An iterable body. Its iterator is made when the first part is needed."""
 
     def __iter__(self) -> Iterator[Any]:
         yield from self._parts()
@@ -120,7 +120,7 @@ class SeekableUpload(ReadableUpload):
         self._start = start
 
     def seek(self, *where: Any) -> Any:
-        """Move the file: a signer reads a body before it is sent, and goes back."""
+        """Move the position: a signer reads a body before it is sent, and goes back."""
         position = self._body.seek(*where)
         self.given: int | None = max(0, self._body.tell() - self._start)
         self.is_whole = self.has_more = False

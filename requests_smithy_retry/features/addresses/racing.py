@@ -66,7 +66,7 @@ def connect_socket(sock: Any, sockaddr: Any, seconds: float | None, how: Any) ->
 
 
 def can_stagger(source_address: Any) -> bool:
-    """Return False if attempts have to follow each other.
+    """Return False if attempts must run one after another.
 
     That is so with a fixed source port, which only one socket can have, and with a foreign socket class (PySocks, a
     recorder), which may not support non-blocking sockets.
@@ -80,7 +80,7 @@ def can_stagger(source_address: Any) -> bool:
 
 
 class Race:
-    """One connection to be made to one of several addresses, which are tried in their order."""
+    """Makes one connection to one of several addresses, which are tried in order."""
 
     def __init__(self, ahead: list[Candidate], how: How) -> None:
         self.ahead = ahead

@@ -36,7 +36,7 @@ class Late(Exception):
 
 
 class Question(NamedTuple):
-    """A call of a resolver. Equal ones run once at a time."""
+    """A call of a resolver. Of equal ones, one runs at a time."""
 
     resolver: Callable[..., Any]
     host: str
@@ -44,7 +44,7 @@ class Question(NamedTuple):
 
 
 class Lookup:
-    """One question, while a thread asks it."""
+    """One question, while a thread resolves it."""
 
     waiters: int = 0
     answer: Any = None
@@ -55,7 +55,7 @@ class Lookup:
 
 
 class Lookups:
-    """The questions that this process asks in threads."""
+    """The questions that this process resolves in threads."""
 
     def __init__(self, most: int = MOST_LOOKUPS) -> None:
         self._most = most
@@ -64,7 +64,7 @@ class Lookups:
 
     def renew_lock(self) -> None:
         """Start over in a forked child, which has no thread of its parent."""
-        # It is held for a few steps that do not block, so it is the same whether or not gevent has patched it.
+        # It is held for a few steps that do not block, so it does not matter whether gevent has patched it.
         self._lock = threading.Lock()
         self._running: dict[Question, Lookup] = {}
         self._line: list[threading.Event] = []
@@ -84,7 +84,7 @@ class Lookups:
             self._leave(lookup)
 
     def _join(self, question: Question, seconds_left: Callable[[], float | None]) -> Lookup:
-        """Join those that wait for the answer to a question; ask it if none does."""
+        """Join the callers that wait for an answer; ask the question if there are none."""
         joined, is_new = None, False
         try:
             while True:
@@ -129,7 +129,7 @@ class Lookups:
         except RuntimeError as error:
             if is_interruption(error):
                 raise  # it came while the thread's lock was taken, which could not be released then
-            # No thread can be had: the interpreter exits, or the machine has no more of them.
+            # No thread can be started: the interpreter exits, or the machine is out of threads.
             self._ask(question, lookup)
 
     def _ask(self, question: Question, lookup: Lookup) -> None:
@@ -150,7 +150,7 @@ class Lookups:
                 self._call_next()
 
     def _call_next(self) -> None:
-        """Make those that wait for a thread look again."""
+        """Wake the callers that wait for a thread."""
         for turn in self._line:
             turn.set()
         self._line.clear()
@@ -218,7 +218,7 @@ def not_connected(connection: Any, host: str, error: OSError) -> Exception:
 
 
 def is_numeric(host: str) -> bool:
-    """Return True for an address of IPv4 or IPv6: to resolve it is only to read it."""
+    """Return True for an IPv4 or IPv6 address: resolving it is only parsing."""
     for family, text in (socket.AF_INET, host), (socket.AF_INET6, host.partition("%")[0]):
         try:
             socket.inet_pton(family, text)

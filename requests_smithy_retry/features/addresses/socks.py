@@ -72,7 +72,7 @@ def _target(connection: Any, socks: Any, options: Any) -> str:
 
 
 def _named(connection: Any, error: OSError) -> Exception:
-    """Return a failure as urllib3 raises it; for a timeout a plain one, which the caller names."""
+    """Return a failure as urllib3 raises it; a timeout stays plain, and the caller wraps it."""
     cause = getattr(error, "socket_err", None) or error
     if isinstance(cause, TimeoutError):
         return TimeoutError(str(cause))

@@ -1,8 +1,8 @@
-"""An adapter around one of others (contract 10.5): it retries, and theirs sends each attempt.
+"""An adapter around somebody else's (contract 10.5): ours retries, and theirs sends each attempt.
 
-Their object stays as it is: its class, its ``send``, its pools, its TLS context, its attributes. An object that has the
-settings of its ``max_retries``, and retries nothing beneath ours, takes the place of that, so that no attempt is
-multiplied, and a session that mounts their adapter without ours has its retries.
+Their object stays as it is: its class, its ``send``, its pools, its TLS context, its attributes. Only its
+``max_retries`` is replaced, by an object with the same settings that retries nothing beneath ours: no attempt is
+multiplied, and a session that mounts their adapter without ours keeps its retries.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _delegated(name: str) -> Any:
 
 
 class Delegating(HTTPAdapter):
-    """An adapter each of whose methods calls that of another adapter."""
+    """An adapter whose methods call those of another adapter."""
 
     theirs: Any
 
@@ -57,7 +57,7 @@ class Delegating(HTTPAdapter):
             request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies
         )
         if getattr(response, "connection", None) is self.theirs:
-            response.connection = self  # what follows it, of digest authentication say
+            response.connection = self  # for follow-up requests, as in digest authentication
         return response
 
     close: Any = _delegated("close")
@@ -77,20 +77,20 @@ class RetryAdapterAround(RetryAdapter, Delegating):
     """A :class:`RetryAdapter` around an adapter that somebody mounted, or that a session made for itself.
 
     Assigning or changing their ``max_retries`` later has the same effect as before mounting. Attributes that our
-    adapter does not have are theirs, also when they are set.
+    adapter lacks are read from theirs, and set on it.
 
     :param theirs: their adapter.
     :param name: its name in sentences.
     :param mounted: which adapters get retries, and which are left to the program.
     :param state: the state of the adapter whose policy it has.
-    :param is_dry: nothing is changed; it only reports what would be.
-    :param on_decision: is called with each decision, and the policy in force.
+    :param is_dry: nothing is changed; it only reports what would change.
+    :param on_decision: called with each decision, and the policy in force.
     """
 
     counted_as: AdapterKind | None = None
     on_decision: Callable[[RetryAdapterAround, Decision, RetryConfig], None] | None = None
     after_send: Callable[[bool], None] | None = None
-    """Is called after each send with True if it was a first-try success."""
+    """Called after each send with True if it was a first-try success."""
     _name: str
     _mounted: str
     _is_dry: bool
@@ -101,7 +101,7 @@ class RetryAdapterAround(RetryAdapter, Delegating):
     _seen_settings: Any
     """Their ``max_retries``, and the settings of the program's own, when they were adopted."""
     _is_made = False
-    """Once this is true, a new attribute is theirs."""
+    """Once this is true, new attributes are set on theirs."""
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ class RetryAdapterAround(RetryAdapter, Delegating):
 
     @property
     def retries(self) -> Any:
-        """Their ``max_retries``; that of an adapter without the attribute is 0."""
+        """Their ``max_retries``; 0 for an adapter without the attribute."""
         return getattr(self.theirs, "max_retries", 0)
 
     def _apply(self, retries: Any) -> None:
@@ -229,7 +229,7 @@ class RetryAdapterAround(RetryAdapter, Delegating):
         is_ours = name in vars(self) or hasattr(type(self), name) or not self._is_made
         (object.__setattr__ if is_ours else setattr)(self if is_ours else self.theirs, name, value)
 
-    # Copies and pickles have a copy of theirs, as that one copies itself.
+    # Copies and pickles have a copy of theirs, made in its own way.
 
     def __getstate__(self) -> dict[str, Any]:
         return {"own": {name: getattr(self, name) for name in COPIED}, STATE_KEY: self._state_to_copy()}

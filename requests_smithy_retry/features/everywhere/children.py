@@ -59,7 +59,7 @@ class ProgramProcesses:
         """Call a function when this process ends, unless it is killed."""
         import sys
 
-        # The inherited end of a forked process calls what is registered with atexit. That of multiprocessing does not.
+        # A forked process calls what is registered with atexit when it exits. One of multiprocessing does not.
         util: Any = sys.modules.get("multiprocessing.util")
         if util is not None:
             util.Finalize(None, function, exitpriority=-1)

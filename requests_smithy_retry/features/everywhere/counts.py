@@ -9,14 +9,14 @@ from ...config.sources import MOUNTED_VALUES
 from ...observing.summary import RetrySummary, add_up
 
 NEVER = "never"
-"""No value of ``mounted``: the adapter cannot have retries."""
+"""Not a value of ``mounted``: the adapter cannot have retries."""
 
 
 class AdapterKind(NamedTuple):
     """Adapters that one sentence describes.
 
     :param sentence: whose they are, their class, and their own retries.
-    :param needed: the value of ``mounted`` by which they would get retries; None: they have them.
+    :param needed: the value of ``mounted`` by which they would get retries; None if they have them.
     :param policy: by which they retry, if they do: a config, or its text.
     :param where: in a dry run, the line that mounted them or made their session.
     :param no_longer_retried: what their own ``Retry`` retried and the policy does not; variables that bring it back.
@@ -44,7 +44,7 @@ class AdapterCounts:
         return sum(number for kind, number in self._counts.items() if kind.needed in needed)
 
     def line(self, verb: str, processes: int) -> str:
-        """Return one line for all of them, with this verb; an empty one where there are none."""
+        """Return one line for all of them, with this verb; an empty one if there are none."""
         total, reached = sum(self._counts.values()), self.count(None)
         if not total:
             return ""
@@ -72,13 +72,13 @@ class AdapterCounts:
             yield f"{number} x {kind.sentence}{kind.where}: {'left alone' if kind.needed else kind.policy}"
 
     def as_data(self) -> list[Any]:
-        """Return the counts for another process, as JSON can write them."""
+        """Return the counts for another process, as values for JSON."""
         counts = self._counts.items()
         return [[*kind._replace(policy=kind.policy and repr(kind.policy)), number] for kind, number in counts if number]
 
 
 class ProcessReport(NamedTuple):
-    """The report of one process, as JSON can write it.
+    """The report of one process, as values for JSON.
 
     :param adapters: by :meth:`AdapterCounts.as_data`.
     :param summary: what their retries did, without its hosts.

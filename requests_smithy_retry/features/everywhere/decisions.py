@@ -36,7 +36,7 @@ class Decision(NamedTuple):
 
 
 def decide(adapter: HTTPAdapter, name: str, retries: Any, mounted: str) -> Decision:
-    """Decide whether an adapter of another class than ours gets retries.
+    """Decide whether an adapter that is not of our class gets retries.
 
     :param name: its name in sentences.
     :param retries: its ``max_retries``.
@@ -81,7 +81,7 @@ def no_longer_retried(policy: RetryConfig, ignored: Any) -> str:
 
 
 def resend_risk(policy: RetryConfig) -> str:
-    """Return the sentence about methods that a policy sends again whatever became of them; empty if there are none."""
+    """Return the sentence about methods that a policy sends again whatever the outcome; empty if there are none."""
     allowed, source = policy.allowed_methods, policy.source("allowed_methods")
     methods = sorted(RISKY if allowed is None else RISKY & {*allowed}) if policy.enabled else []
     said = f"{' and '.join(methods)} requests are sent again even if the server may have applied them, by {source}"

@@ -34,8 +34,8 @@ else:  # pragma: no branch - for typing.get_type_hints; what a policy needs is i
 class RunOptions(NamedTuple):
     """The options of an installation that ``run`` makes.
 
-    :param refuse: is called with the error of a bad policy.
-    :param warn: is called with a sentence as soon as an adapter is left alone while none has retries.
+    :param refuse: called with the error of a bad policy.
+    :param warn: called with a sentence as soon as an adapter is left alone while none has retries.
     :param is_dry: nothing is changed; each adapter is reported.
     """
 
@@ -64,7 +64,7 @@ class Installation:
 
     @property
     def left_alone(self) -> tuple[str, ...]:
-        """A sentence for each class of adapter that was left alone; the log says each once, at ``INFO``."""
+        """A sentence for each class of adapter that was left alone; the log has each once, at ``INFO``."""
         return (*self._left_alone,)  # in one step, without the GIL too, which tuple() is not
 
     def equip(self, session: requests.Session) -> None:
@@ -87,7 +87,7 @@ class Installation:
         return self._run_options is not None and self._run_options.is_dry
 
     def adapter_to_mount(self, adapter: Any) -> Any:
-        """Return what is mounted instead of an adapter: ours around it, or itself if it is left alone."""
+        """Return the adapter to mount: ours around the given one, or the given one if it is left alone."""
         from requests.adapters import HTTPAdapter  # as above
 
         from ..urllib3_retry import given_retry
@@ -129,7 +129,7 @@ class Installation:
         return made
 
     def _record(self, around: Any, decision: Decision, policy: RetryConfig) -> None:
-        """Count an adapter by a decision, in place of the one before; log why it is left alone."""
+        """Count an adapter by a decision, which replaces the one before; log why it is left alone."""
         from ...checks import is_first
         from ...observing.log import log_left_alone
         from .counts import AdapterKind
@@ -151,7 +151,7 @@ class Installation:
         self.report_to_parent(True)
 
     def after_mount(self, session: requests.Session) -> None:
-        """Notice, after an adapter was mounted, that it replaced the session's own, and that none retries."""
+        """After a mount, uncount the session's own adapter if it was replaced, and warn if none retries."""
         own = vars(session)[MARK]
         with _lock:
             if own and not any(each is own[0] for each in session.adapters.values()):
@@ -220,7 +220,7 @@ def _owner(adapter: BaseAdapter) -> str:
 _lock = threading.RLock()
 _current: Installation | None = None
 _pending: RunOptions | None = None
-"""With which the first session installs the environment's policy; None: it installs nothing."""
+"""The options for the first session to install the environment's policy; None: it installs nothing."""
 _wrapped: dict[str, tuple[Any, Any]] = {}
 """Each method of ``Session`` that is replaced while something is installed: the original one, and ours."""
 
@@ -286,7 +286,7 @@ def _in_force() -> Installation | None:
     with _lock:
         if _pending is not None:  # another thread may have been first
             try:
-                # Nobody can mount an adapter in a program as it is.
+                # An unchanged program does not mount our adapter itself.
                 _current = _prepare(None, "plain", _pending)
             except RetryConfigError as refusal:
                 _pending.refuse(refusal)

@@ -15,7 +15,7 @@ from types import ModuleType
 
 from .children import PROCESSES
 
-TYPE_CHECKING = False  # as in typing: a program that does not use requests pays for no import that it does not make
+TYPE_CHECKING = False  # as in typing: a program that does not use requests is not slowed down by imports
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from importlib.machinery import ModuleSpec
@@ -112,7 +112,7 @@ def after_import(name: str, then: Then) -> None:
 
 
 class _Finder:
-    """Finds one module by the other finders, and acts once it is executed; then it leaves ``sys.meta_path``."""
+    """Finds one module by the other finders, and acts once it is executed; then leaves ``sys.meta_path``."""
 
     def __init__(self, name: str, then: Then) -> None:
         self.name = name
@@ -289,10 +289,10 @@ def _run_file(program: str) -> int:
     if not os.path.isdir(path):
         with io.open_code(path) as file:
             content = file.read()
-    if b"\0" in content:  # no text
+    if b"\0" in content:  # not text
         import runpy
 
-        # A folder or an archive goes there by itself.
+        # runpy adds a folder or an archive itself.
         _first_on_path(*([os.path.dirname(path)] if path.endswith(".pyc") else []))
         runpy.run_path(path, run_name="__main__")
     else:
@@ -300,7 +300,7 @@ def _run_file(program: str) -> int:
         main = ModuleType("__main__")
         main.__dict__.update(__builtins__=builtins, __file__=path, __cached__=None)
         KEPT.append(sys.modules["__main__"])
-        sys.modules["__main__"] = main  # and it stays there for the interpreter's exit
+        sys.modules["__main__"] = main  # and it stays there until the interpreter exits
         exec(compile(content, path, "exec", dont_inherit=True), main.__dict__)
     return 0
 
@@ -324,7 +324,7 @@ def _show_without_our_frames() -> None:
 
 
 def _beyond_ours(trace: TracebackType | None) -> TracebackType | None:
-    # The frames above are those of our own caller, a console script say.
+    # The frames above are those of our caller, such as a console script.
     begin = trace
     while begin is not None and begin.tb_frame.f_code.co_filename != __file__:
         begin = begin.tb_next

@@ -33,7 +33,7 @@ WHO, TRIES_SHORTER = f"{NAME}: who", f"{NAME}: tries the shorter wait"
 WHAT = "a rate limit"
 """What is waited for, as a phrase."""
 ASKED = f"{NAME}: asked to wait"
-"""Another key: the seconds for which its last answer asked."""
+"""Another key: the seconds that its last answer asked for."""
 MOST_USERS = 1024
 """The most users of one scope whose limits are known."""
 UNAVAILABLE, TOO_MANY_REQUESTS, FORBIDDEN, BAD_REQUEST = 503, 429, 403, 400
@@ -51,7 +51,7 @@ class Announcements(Feature):
             self.dialects = (*own, *(row for row in DIALECTS if row.remaining not in theirs))
         names = (name for row in self.dialects for name in (row.remaining, *row.reset))
         self.headers: frozenset[str] = frozenset((PAUSE, *names))
-        """Those by which a limit is announced."""
+        """The headers that announce a limit."""
 
     def classifiers(self, config: RetryConfig) -> tuple[RetryClassifier, ...]:
         """Return the classifier of a 403 that announces a limit of which nothing is left."""
@@ -83,7 +83,7 @@ class RateLimits(Announcements):
         return response
 
     def check_ahead(self, call: Call, delay: float) -> None:
-        """End the call before a delay after which its limit is still shut for too long.
+        """End the call before a delay if its limit stays shut for too long after it.
 
         :raises RetryError: if the limit is known to open after the deadline or the end of patience.
         """
@@ -98,7 +98,7 @@ class RateLimits(Announcements):
                 raise opens_too_late(seconds, cause)
 
     def _limits_of(self, call: Call) -> Limits | None:
-        """Return the limits that a call obeys; None: none are known."""
+        """Return the limits that apply to a call; None: none are known."""
         users: Users | None = call.scope.parts.get(NAME)
         if users is None or call.options.pacing == "off":
             return None
@@ -129,7 +129,7 @@ class RateLimits(Announcements):
         return in_flight
 
     def _later(self, call: Call, limits: Limits, waited: float, in_flight: InFlight, ends: float) -> float:
-        """Return the seconds that a call waits longer than it was asked to, within all bounds."""
+        """Return the seconds that a call waits beyond what it was asked to, within all bounds."""
         asked = call.data.pop(ASKED, inf)
         if not limits.spreads or in_flight.waited > LAG or waited < asked:
             return 0.0
@@ -143,7 +143,7 @@ class RateLimits(Announcements):
         if not self.headers.isdisjoint(names_in(response.headers)):
             told = announced_in(response.headers, wall=self.clock.wall(), dialects=self.dialects)
             pause = pause_in(response.headers)
-            if 0 < pause <= call.policy.config.max_retry_after:  # a longer one is not made
+            if 0 < pause <= call.policy.config.max_retry_after:  # a longer one is ignored
                 self.users(call).pause(self.clock.now() + pause)
         if limits is None and (told or NAME in call.scope.parts):
             users, user = self.users(call), user_of(call.request.headers)
@@ -152,7 +152,7 @@ class RateLimits(Announcements):
             limits.answered(in_flight, told, response.status_code, self.clock.now(), path_of(call.sent))
 
     def judged(self, call: Call, outcome: Outcome, verdict: Classification) -> None:
-        """Note a refusal with a hint: the next one in a row, of another call, holds back everybody."""
+        """Note a refusal with a hint: a second one in a row, for another call, holds back all calls."""
         if outcome.response is None:
             return
         names = names_in(outcome.response.headers)

@@ -16,7 +16,7 @@ from ...config.parsers import is_name
 from ...core.server_hints import Hint, longest_in, names_in, parse_decimal, parse_http_date
 
 OLD_DATE = 2.0
-"""A ``Date``, in whole seconds, may be so many seconds old if the clocks agree, and is never ahead."""
+"""The most seconds that a ``Date``, in whole seconds, is old if the clocks agree; it is never ahead."""
 LONGEST_VALUE, MOST_ITEMS = 512, 8
 """The most characters of a header's value, and the most limits in it, that are read."""
 EPOCH_SECONDS, EPOCH_MILLISECONDS = 1e8, 1e11
@@ -37,7 +37,7 @@ class Announced(NamedTuple):
     :param limit: the requests of a whole window, or None.
     :param source: the header behind it.
     :param name: distinguishes it from others in the same response.
-    :param counts_requests: one request costs one unit. Of tokens or bytes it matters only that none are left.
+    :param counts_requests: one request costs one unit. For tokens or bytes it matters only that none are left.
     """
 
     remaining: float | None
@@ -172,7 +172,7 @@ def announced_in(
 
 
 def pause_in(headers: Mapping[str, str]) -> float:
-    """Return the seconds for which a server asks all clients, by ``Backoff``, to send nothing; 0: it does not.
+    """Return the seconds for which ``Backoff`` asks all clients to send nothing; 0 if it does not.
 
     Zotero and Kinto send it with any answer. Of several fields or members, the longest counts.
     """

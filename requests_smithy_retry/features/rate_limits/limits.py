@@ -1,6 +1,6 @@
 """Announced rate limits as a count-down (contract 7.4): which requests wait for the reset of a limit that is used up.
 
-A :class:`Window` is one announced limit, a :class:`Limits` has all limits of one user of a scope. They are given the
+A :class:`Window` is one announced limit, a :class:`Limits` has all limits of one user of a scope. The caller passes the
 time. Waiters go in order; nothing is spaced, estimated or learnt.
 """
 
@@ -21,16 +21,15 @@ from ...forksafe import renew_lock_after_fork
 from .announced import PAUSE, Announced
 
 ROUNDING = 1.0
-"""Seconds by which a reset in whole seconds may be off, and by which the ``Date`` may be that it is measured
-against."""
+"""Seconds by which a reset in whole seconds may be off, and the ``Date`` that it is measured against."""
 LAG = 1.0
-"""Seconds in which a server counts a request; others wait no longer for the first answer of a new window."""
+"""Seconds within which a server counts a request; others wait no longer for the first answer of a new window."""
 AT_ONCE = 8
-"""If others use a limit as well, at most one in so many of the requests that are left is under way at once."""
+"""If others use a limit as well, at most one in this many of the remaining requests is under way at once."""
 SPREAD, MOST_SPREAD = 0.1, 5.0
-"""Each process waits at most this part longer than a server asked, and at most these seconds."""
+"""Each process waits longer than a server asked by at most this part, and at most these seconds."""
 SHORT = 2.0
-"""A thread that waits alone, for fewer seconds, is not spread."""
+"""A thread that waits alone for fewer seconds gets no spread."""
 REFUSALS = frozenset({403, 429, 503})  # the statuses by which servers refuse a request because of a limit
 
 
@@ -41,19 +40,19 @@ def spread(seconds: float, *, is_alone: bool) -> float:
 
 @dataclass(eq=False, slots=True)
 class Window:
-    """One window of an announced limit, by one answer or by all."""
+    """One window of an announced limit, according to one answer or to all."""
 
     source: str  # the header behind it
     limit: float | None  # the requests of a whole window; None: it is not known
     counts_requests: bool  # if not, it matters only whether something is left
     remaining: float
     told_at: float  # when so much was left: a request that is sent later finds less, or another window
-    sent_at: float  # when the latest request was sent that was answered
-    lasts_until: float  # it does not end before, however its reset was rounded
-    resets_at: float  # when all of it is there again: the earliest moment that was told
-    first_remaining: float = 0.0  # what was left before the first answer of it
+    sent_at: float  # when the latest answered request was sent
+    lasts_until: float  # it does not end earlier, however its reset was rounded
+    resets_at: float  # when all of it is available again: the earliest announced moment
+    first_remaining: float = 0.0  # what was left before its first answer
     own_requests: int = 0  # those that this process has sent since then
-    was_shared: bool = False  # others have used the window before as well
+    was_shared: bool = False  # others used the window before this one as well
 
     @property
     def is_shared(self) -> bool:
@@ -61,7 +60,7 @@ class Window:
         return self.first_remaining - self.remaining - self.own_requests > self.first_remaining / AT_ONCE
 
     def then(self, answer: Window) -> Window | None:
-        """Return what is known after another answer; None: that is about another limit, so there are several."""
+        """Return what is known after another answer; None if that is about another limit: there are several."""
         is_over = answer.told_at >= self.resets_at
         is_risen = answer.remaining > self.remaining and answer.sent_at > self.told_at
         if not is_over and self._contradicts(answer, is_new=is_risen):
@@ -86,7 +85,7 @@ class Window:
     def opens(self, now: float, in_flight: Collection[float]) -> float:
         """Return when another request may be sent: now, or the moment until which none may without another answer.
 
-        :param in_flight: when the requests were sent that have no answer yet.
+        :param in_flight: when the requests without an answer yet were sent.
         """
         if now < self.resets_at:
             most = self.remaining
@@ -103,7 +102,7 @@ class Window:
 
 
 class InFlight:
-    """One request under way: it counts until it is answered, or collected."""
+    """One request under way: it counts until it is answered, or garbage-collected."""
 
     def __init__(self, sent: float, waited: float, source: str) -> None:
         self.sent = sent
@@ -158,8 +157,8 @@ class Limits:
         return max(0.0, opens - now), cause
 
     def goes_at(self, opens: float, now: float) -> float:
-        """Return when the next request goes if the limit opens at a moment: with spread a little later, the same for
-        all of this process. Called with the lock.
+        """Return when the next request goes if the limit opens at a moment: with spread a little later, and at the
+        same time for the whole process. Called with the lock held.
         """
         if self.spreads and opens - now > LAG and opens != self._opening:  # else it waits for an answer of our own
             is_alone = len(self.queue) == 1
@@ -167,7 +166,7 @@ class Limits:
         return self._goes if self._opening <= max(opens, now) < self._goes else opens
 
     def try_enter(self, now: float, path: str = "") -> InFlight | None:
-        """Count a request that is sent now, if none waits and there is room; None: it has to take its turn.
+        """Count a request that is sent now, if none waits and there is room; None if it has to wait its turn.
 
         A limit that only one path announced may be its own, so another path's request does not wait for it.
         """
@@ -177,7 +176,7 @@ class Limits:
             return self.let_in(InFlight(now, 0.0, "")) if is_open or is_free else None
 
     def let_in(self, in_flight: InFlight) -> InFlight:
-        """Count a request that is sent now. Called with the lock."""
+        """Count a request that is sent now. Called with the lock held."""
         self._in_flight[weakref.ref(in_flight, self._in_flight.pop)] = None
         for window in self._windows.values():
             window.own_requests += 1
@@ -186,7 +185,7 @@ class Limits:
     def answered(
         self, in_flight: InFlight | None, told: Collection[Announced], status: int, now: float, path: str = ""
     ) -> None:
-        """Record the end of a request: it, if it was counted; what its answer announced; its status, or 0."""
+        """Record a request's end: ``in_flight``, if it was counted; what its answer announced; its status, or 0."""
         with self.lock:
             if in_flight is not None:
                 self._in_flight.pop(weakref.ref(in_flight), None)
@@ -203,7 +202,7 @@ class Limits:
         told: dict[str, Window] = {}
         for remaining, reset, limit, source, name, counts_requests in limits:
             if remaining is not None and reset is not None and limit != 0:  # a limit of 0 is none
-                # If all of it is there again now, and yet this was refused, the reset was rounded down.
+                # If the limit resets now, and yet this was refused, the reset was rounded down.
                 wait = reset or ROUNDING * (is_refused and remaining < 1)
                 new = Window(
                     source,
@@ -224,19 +223,19 @@ class Limits:
         self._windows = {} if self._has_several else told or self._windows
 
     def refused(self, who: object, seconds: float, now: float, status: int | None) -> None:
-        """Hold back everybody after the second refusal in a row, of another operation, without a success in between."""
+        """Hold back all calls after a second refusal in a row, of another operation, without a success in between."""
         with self.lock:
             if self._refused not in (None, who) and now + seconds > self._closed_until:
                 self._closed_until, self._closed_by = now + seconds, f"retry-after of a {status}"
             self._refused = who
 
     def pause(self, until: float) -> None:
-        """Hold back everybody until a moment, whatever succeeds meanwhile."""
+        """Hold back all calls until a moment, even if some succeed meanwhile."""
         with self.lock:
             self._paused_until = max(self._paused_until, until)
 
     def wake(self) -> None:
-        """Wake the first in the queue. Called with the lock."""
+        """Wake the first in the queue. Called with the lock held."""
         if self.queue:
             self.queue[0].changed.notify()
 
@@ -258,7 +257,7 @@ class PlaceAtLimits:
 
     :param longest: the most seconds that it waits. If it would have to wait longer, it goes at once.
     :param ends: the moment at which it is too late for its call: it does not go if the limit opens later.
-    :param latest: the moment that no spread exceeds.
+    :param latest: the moment up to which it may be spread.
     """
 
     def __init__(self, limits: Limits, longest: float, ends: float = inf, latest: float = inf) -> None:

@@ -21,7 +21,7 @@ from ...wire.response import Reader, reader_of
 PART = 65_536
 """The bytes that are skipped at once."""
 LEAST = 8_192
-"""The least bytes that are asked of a connection."""
+"""The fewest bytes to ask of a connection."""
 MOST_LINE = 65_536
 """The longest line of a chunk's size, in bytes, as in ``http.client``."""
 
@@ -38,7 +38,7 @@ class Chunks:
         self.is_over: bool = False
         """The last chunk has begun."""
         self.is_bad: bool = False
-        """A line is no size, so what follows is unknown."""
+        """A line is not a size, so what follows is unknown."""
         self._announced = 0
         """The bytes of all chunks that have begun."""
         self._left = 0
@@ -75,14 +75,14 @@ class Chunks:
         return end - before
 
     def made(self, data: bytes) -> bytes:
-        """Return chunks for the next bytes of a continued body, or for its end; first comes what is still open.
+        """Return chunks for the next bytes of a continued body, or for its end, after completing what is still open.
 
         :raises uex.ProtocolError: if that cannot follow.
         """
         is_end, line, self._line = not data, self._line, b""
         framed, last = b"", b"\r\n\r\n" if line else b"0\r\n\r\n"  # zeros may become a size or the last chunk
         if line.strip(b"0"):
-            # The line of a size that was cut: the size is what came of it, as the one that was meant is no less.
+            # The line of a size was cut: the part that came is the size, as the full one is no smaller.
             size, framed = size_meant(line, data), b"\r\n"[line.endswith(b"\r") :]
             self._left, last = (size + 2, b"0\r\n\r\n") if size else (0, b"\r\n")
         if self._left > 2:
@@ -139,7 +139,7 @@ class WatchedBody:
         self._failure: Exception | None = None
         self._heard = heard
         self._is_stopped = False
-        """A listener raised: the error is no one of the wire, whatever its class."""
+        """A listener raised: the error is not one of the connection, whatever its class."""
         self._length: int | None = original.length
         self.total: int | None = original.length
         """The length of the encoded body; None while it is unknown."""
@@ -166,7 +166,7 @@ class WatchedBody:
         return getattr(self._raw(), "_pool", None)
 
     def readinto(self, reader: Reader, buffer: Any) -> int | None:
-        """Read the next bytes; 0: there are no more. If the wire breaks off, go on over another one."""
+        """Read the next bytes; 0: there are no more. If the connection breaks, go on over another one."""
         while True:
             try:
                 is_first = self.pieces == 1 and self._failure is None
@@ -180,9 +180,9 @@ class WatchedBody:
                     return 0
 
     def _breaks_off(self, reader: Reader, error: Exception) -> bool:
-        """Have the body go on, or keep what ends it until the bytes that came are read; False: there are none.
+        """Continue the body, or keep its error until the received bytes are read; False if there are none.
 
-        :raises uex.HTTPError: what ends it.
+        :raises uex.HTTPError: the error that ends it.
         """
         if self.mend is None or getattr(self._raw(), "_connection", None) is None:  # a program has given it back
             self._failure = error.with_traceback(None) if self._is_owed() else None
@@ -232,7 +232,7 @@ class WatchedBody:
         self._ahead += self._continued(LEAST)
 
     def end(self, total: int | None) -> None:
-        """End the body: all of it has come."""
+        """End the body: all of it was received."""
         self.total = self.until = self.received if total is None else total
         self.pieces += 1
 
@@ -340,9 +340,9 @@ class WatchedBody:
             raw._connection.close()
 
     def _is_owed(self) -> bool:
-        """Return True if bytes that came were not given out yet: a reader gets them before an error.
+        """Return True if received bytes were not read yet: a reader gets them before an error.
 
-        Only ``http.client`` of a body with a length tells a short read from the end.
+        Only for a body with a length does ``http.client`` tell a short read from the end.
         """
         original = getattr(self._raw(), "_original_response", None)
         left = getattr(original, "length", None)
@@ -365,7 +365,7 @@ def watch(raw: Any, sent: Sent, heard: Heard | None = None) -> WatchedBody | Non
     if reader is None or original is None or raw._fp is not original or original.length == 0:
         return None
     if bool(raw.chunked) != bool(original.chunked):
-        return None  # of chunks behind another transfer coding (``gzip, chunked``) urllib3 alone knows
+        return None  # only urllib3 knows of chunks behind another transfer coding (``gzip, chunked``)
     reader.tail = None  # its own framing sees the end
     reader.watch = body = WatchedBody(raw, reader, sent, heard)
     return body

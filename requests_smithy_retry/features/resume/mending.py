@@ -71,7 +71,7 @@ class Rest:
     """The rest of a body, as one continuation asks for it.
 
     :param plan: how the body may be continued; or why not, as a phrase.
-    :param response: whose body it is; None: it is gone.
+    :param response: the one whose body it is; None if it is gone.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Rest:
 
     @property
     def refusal(self) -> tuple[StopReason, str] | None:
-        """The reason for which no rest can be asked for, and its phrase; None: it can."""
+        """Why no rest can be asked for, and its phrase; None if one can be."""
         return (StopReason.BODY_NOT_CONTINUED, not_continued(self.plan)) if isinstance(self.plan, str) else None
 
     def next_request(self) -> PreparedRequest:
@@ -117,13 +117,13 @@ class Rest:
         self.is_taken = True
 
     def ending(self, reason: StopReason, why: str) -> tuple[StopReason, str]:
-        """Return why the call is over: an answer that does not fit is none for the reader of a stream."""
+        """Return why the call is over: for the reader of a stream, an answer that does not fit does not count."""
         if self.is_taken or not self.is_streamed or reason not in (StopReason.SUCCESS, StopReason.NOT_RETRYABLE):
             return reason, why
         return StopReason.BODY_NOT_CONTINUED, not_continued(self.why)
 
     def count(self, counters: Counters, scope: str, history: RetryHistory) -> None:
-        """Count the call as a part of the one whose body it is; one with an attempt under way counts it itself."""
+        """Count the call as a part of the one whose body it is; an attempt under way counts it itself."""
         before = retry_history(self.response)
         if before is not None:
             counters.ended(scope, joined(before, history), counted(before))
@@ -144,7 +144,7 @@ def mend(
     try:
         rest = Rest(body, plan, response(), is_streamed=call.stream)
         if rest.refusal is not None and retry_history(rest.response) is None:
-            raise broken_off(body, error, rest.why)  # the attempt under way tells of it, or nobody can ask any more
+            raise broken_off(body, error, rest.why)  # the attempt under way reports it, or the response is gone
         try:
             ended = go_on(call, rest.next_request(), rest, failure, body.brought)
         except requests.exceptions.RequestException as raised:
@@ -167,7 +167,7 @@ def mend(
 
 
 def not_continued(why: str) -> str:
-    """Return the phrase on a body that was lost."""
+    """Return the phrase about a body that was lost."""
     return f"the body broke off, and was not continued: {why}"
 
 
@@ -179,7 +179,7 @@ def with_history(error: uex.HTTPError, history: RetryHistory | None) -> uex.HTTP
 
 
 def as_failure(body: WatchedBody, error: Exception) -> requests.exceptions.RequestException:
-    """Return the exception of ``requests`` for a body that broke off, as its readers know it."""
+    """Return the exception of ``requests`` for a body that broke off, as its readers expect it."""
     if isinstance(error, TimeoutError):
         return requests.exceptions.ConnectionError(uex.ReadTimeoutError(body.pool, None, "Read timed out."))
     if isinstance(error, ssl.SSLError):

@@ -1,6 +1,6 @@
 """The rules for continuing a body that broke off (contract 14.6): which body, by which request, with which answer.
 
-Pure. Positions in a body begin with 0; those in a representation are the ones that ranges speak of.
+Pure. Positions in a body begin at 0; those in a representation are the ones in a range.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ...wire.decoding import PARTIAL, ContentRange, content_range
 
 NOT_SATISFIABLE = 416
 STRONG_AFTER = 60.0
-"""Seconds between a date and its answer from which on it is a strong validator (RFC 9110 8.8.2.2)."""
+"""Seconds between a date and its answer that make it a strong validator (RFC 9110 8.8.2.2)."""
 
 _ETAG = r'"[\x21\x23-\x7e\x80-\xff]*"'
 _RANGE = r"(?i)bytes=(?:[0-9]{1,18}-[0-9]{0,18}|-[0-9]{1,18})"
@@ -28,7 +28,7 @@ class Piece(NamedTuple):
 
     :param until: the position in the body after its last byte; None if it is the end of a body of unknown length.
     :param total: the length of the body; None if it is not known.
-    :param skipped: the bytes before it, which came already.
+    :param skipped: the bytes before it, which were already received.
     """
 
     until: int | None

@@ -74,7 +74,7 @@ class Telemetry:
             if not any(isinstance(item, listener) for item in given):
                 try:
                     yield self._made_once(kind, listener)
-                except ValueError:  # the registry of Prometheus has its metrics
+                except ValueError:  # Prometheus has its metrics already
                     other = f"{kind!r} is allowed unless the program has a {name} of its own"
                     raise RetryConfigError("telemetry", kinds, source, other) from None
 
@@ -186,7 +186,7 @@ METRICS: dict[str, tuple[str, ...]] = {
 
 
 class MetricsListener(RetryListener):
-    """Reports each metric. A subclass has the instruments.
+    """Reports each metric. A subclass provides the instruments.
 
     :param most: the most scopes with labels of their own.
     """

@@ -65,7 +65,7 @@ class FixedRetry(Retry):
 
 
 def settings_of(retry: Any) -> dict[str, Any]:
-    """Return the settings of a ``Retry`` as they are now; of another value, none."""
+    """Return the settings of a ``Retry`` as they are now; none for another value."""
     return {name: _fixed(value) for name, value in vars(retry).items()} if isinstance(retry, Retry) else {}
 
 
@@ -78,7 +78,7 @@ INNER_RETRY: FixedRetry = FixedRetry(Retry(0, read=False), {"max_attempts": 1})
 
 
 class QuietRetry(Retry):
-    """A program's ``Retry``: its settings, also when they are set. It retries nothing beneath a ``RetryAdapter``.
+    """Wraps a program's ``Retry``: reads and sets its settings. Retries nothing beneath a ``RetryAdapter``.
 
     :param given: the program's ``max_retries``.
     """
@@ -115,14 +115,14 @@ class QuietRetry(Retry):
 
 
 def given_retry(max_retries: Any) -> Any:
-    """Return the program's own ``max_retries``, where another one stands in its place."""
+    """Return the program's own ``max_retries``, even if another one stands in for it."""
     return max_retries.given if isinstance(max_retries, QuietRetry) else max_retries
 
 
 def translate(max_retries: Any, *, warns: bool = True) -> Translated:
     """Return the options that a ``max_retries`` asks for: a number of retries, None or a urllib3 ``Retry``.
 
-    :param warns: False: its adapter is not ours, so that what requests ignores is no news to the program.
+    :param warns: False if its adapter is not ours: requests ignored such settings already.
     """
     max_retries = given_retry(max_retries)
     if max_retries is UNSET:
@@ -170,7 +170,7 @@ def shown_for(value: Any, translated: Translated) -> FixedRetry | None:
 
 
 class MaxRetries(HTTPAdapter):
-    """The part of the adapter."""
+    """The ``max_retries`` of the adapter."""
 
     clock: Clock
     retry_config: RetryConfig
@@ -180,7 +180,7 @@ class MaxRetries(HTTPAdapter):
     _shown: FixedRetry | None = None
     """What ``max_retries`` reads as; None: it was not read yet."""
     _beneath: Retry = INNER_RETRY
-    """What urllib3 goes by."""
+    """What urllib3 uses."""
     _is_shared = False
     """Other sessions have the same strategy: setting ``max_retries`` replaces it for this one."""
 

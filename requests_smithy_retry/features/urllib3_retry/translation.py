@@ -2,7 +2,7 @@
 
 Counts, methods and statuses are the user's; the shape of the backoff, quota, body rules and long hints are ours.
 docs/howto/move-from-urllib3-retry.md has every difference. Conversely, :func:`retry_saying` turns options of ours into
-a ``Retry``. Works with urllib3 1.26 and 2.x; pure but for one warning.
+a ``Retry``. Works with urllib3 1.26 and 2.x; pure except for one warning.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class Urllib3Rules:
     limits: tuple[tuple[FailureKind, int], ...] = ()
     """The most retries after failures of one kind; a kind that is not named has no limit of its own."""
     heeds_hints: bool = True
-    """The waits that servers ask for are made."""
+    """The waits that servers ask for are observed."""
     backoff_jitter: float = 0.0
     """The most seconds that are added to each delay, within ``max_backoff``."""
     hinted_status_codes: frozenset[int] = frozenset()
-    """Statuses that are retried where the response has a ``Retry-After``."""
+    """Statuses that are retried if the response has a ``Retry-After``."""
 
     def classifiers(self, codes: Collection[int]) -> tuple[RetryClassifier, ...]:
         """Return the classifiers of statuses: they look only at the status, as urllib3 does."""
@@ -82,7 +82,7 @@ class OwnIncrement(Urllib3Rules):
     """The rules of a subclass with an ``increment`` of its own, which is called after each failure.
 
     An operation begins with the given ``Retry`` and goes on with the one that ``increment`` returned, whose counts are
-    in force, too. What it raises as urllib3 does ends the operation; any other exception reaches the caller.
+    in force, too. A urllib3 exception from it ends the operation; any other exception reaches the caller.
     """
 
     retry: Retry = Retry.DEFAULT
@@ -102,7 +102,7 @@ def _arguments(outcome: Outcome) -> tuple[Any, ...]:
     found = () if outcome.error is None else causes(outcome.error)
     known = (each for each in found if isinstance(each, uex.HTTPError) and not isinstance(each, uex.MaxRetryError))
     error: Any = next(known, outcome.error)
-    # Not the error's property of that name, which urllib3 warns of.
+    # Not the error's property of that name, which urllib3 warns about.
     pool = getattr(response, "_pool", None) if error is None else vars(error).get("pool")
     assert request is not None
     pool = pool or connection_from_url(str(request.url))
@@ -113,7 +113,7 @@ def kind_of(outcome: Outcome) -> FailureKind:
     if outcome.error is None:
         return FailureKind.STATUS
     for cause in causes(outcome.error):
-        if isinstance(cause, uex.ConnectTimeoutError):  # a refused connection and a failed look-up are such, too
+        if isinstance(cause, uex.ConnectTimeoutError):  # a refused connection and a failed look-up, too
             return FailureKind.CONNECT
         if isinstance(cause, (uex.ReadTimeoutError, uex.ProtocolError)):
             return FailureKind.READ
@@ -157,7 +157,7 @@ class HintedStatusClassifier:
 
 
 def translate_retry(retry: Retry, *, warns: bool) -> dict[str, Any]:
-    """Return the options that a ``Retry`` asks for; warn of settings that cannot be honoured, if that is wanted."""
+    """Return the options that a ``Retry`` asks for; warn about settings that cannot be honoured, if wanted."""
     found = overridden(retry)
     if found:
         allowed = (
@@ -190,7 +190,7 @@ def _options_of(retry: Retry) -> dict[str, Any]:
         "rules": _rules_of(retry, limits),
     }
     longest_hint = getattr(retry, "retry_after_max", None)
-    if longest_hint not in (None, getattr(Retry, "DEFAULT_RETRY_AFTER_MAX", None)):  # six hours are no user's choice
+    if longest_hint not in (None, getattr(Retry, "DEFAULT_RETRY_AFTER_MAX", None)):  # not the default of six hours
         options["max_retry_after"] = longest_hint
     return {**options, **_backoff(retry)}
 
@@ -224,7 +224,7 @@ def not_honoured(retry: Retry) -> list[str]:
 
 
 def overridden(retry: Retry) -> list[str]:
-    """List the methods of urllib3's own class that a ``Retry`` overrides and that decide: that cannot be translated."""
+    """List the deciding methods of urllib3's own class that a ``Retry`` overrides: they cannot be translated."""
     return [name for name in own_methods(retry) if name != "increment" or not _only_adds(retry)]
 
 
