@@ -1,6 +1,6 @@
 """The retry layer for ``requests``: a mountable adapter with Smithy retry strategies.
 
-Start with :func:`mount` or :class:`RetryAdapter`. What few programs need is in
+Start with :func:`mount` or :class:`RetryAdapter`. Names that few programs need are in
 :mod:`~requests_smithy_retry.classifiers`, :mod:`~requests_smithy_retry.events`, :mod:`~requests_smithy_retry.quotas`,
 :mod:`~requests_smithy_retry.smithy`, :mod:`~requests_smithy_retry.policy` and :mod:`~requests_smithy_retry.testing`.
 The names are imported on first use, so that importing the package costs next to nothing.

@@ -57,23 +57,23 @@ else:  # pragma: no branch - for typing.get_type_hints
 S = TypeVar("S", bound=Session)
 
 SHARED = "shared"
-"""The word for a strategy that has the retry budgets of the process."""
+"""The value of ``strategy`` for the process-wide retry budgets."""
 BUDGET_OPTIONS = frozenset({"mode", "quota", "retry_spec", "aws_config"})
-"""The options that make the retry budgets of a strategy: they are not changed for one adapter."""
+"""The options that define a strategy's retry budgets: a single adapter cannot override them."""
 OF_NO_STRATEGY = ADAPTER_OPTIONS - JUDGING_OPTIONS
-"""The options that a built-in strategy does not look at."""
+"""The options that a built-in strategy ignores."""
 SHARED_OPTIONS = OPTIONS.keys() - BUDGET_OPTIONS | {"mode"}
-"""Those that the environment sets beside ``strategy="shared"``."""
+"""The options that the environment sets with ``strategy="shared"``."""
 POOL_DEFAULTS: dict[str, int] = {"pool_connections": 10, "pool_maxsize": 10, "pool_block": False}
 BUILD_KEY: Any = getattr(HTTPAdapter, "build_connection_pool_key_attributes", None)
 """Makes the key of a pool, since requests 2.32.3."""
 REQUEST_URL: Any = HTTPAdapter.request_url
 STATE_KEY = "policy"
-"""The key of our state in a pickle, beside the attributes of ``HTTPAdapter``; the word is that of earlier releases."""
+"""The key of our state in a pickle, next to the attributes of ``HTTPAdapter``; the same as in earlier releases."""
 
 
 class AdapterSnapshot(NamedTuple):
-    """An immutable view of what an adapter holds: its strategy's own, if any, and the addresses that failed lately."""
+    """An immutable view of an adapter's state: its strategy's, if any, and the addresses that failed recently."""
 
     strategy: Any
     addresses: tuple[Any, ...]
@@ -88,17 +88,17 @@ class RetryAdapter(MaxRetries):
     :param pool_connections: as in ``HTTPAdapter``.
     :param pool_maxsize: as in ``HTTPAdapter``.
     :param max_retries: the number of retries; ``False`` is 0; a urllib3 ``Retry`` is translated. Not together with
-        ``max_attempts``. While retries are switched off, urllib3 goes by it, as with ``HTTPAdapter``.
+        ``max_attempts``. While retries are switched off, urllib3 applies it, as with ``HTTPAdapter``.
     :param pool_block: as in ``HTTPAdapter``.
     :param config: a :class:`RetryConfig`, in place of options; options given beside it override it.
     :param strategy: any object with the three methods of :class:`RetryStrategy`, in place of ``mode``. If it has a
-        ``config`` (a :class:`RetryConfig`), the adapter goes by it. Options beside a built-in one hold for this
-        adapter, with the strategy's retry budgets. ``"shared"``: the built-in one, with retry budgets that all adapters
-        of the process share that have it.
+        ``config`` (a :class:`RetryConfig`), the adapter uses it. Options given with a built-in strategy apply to this
+        adapter, with the strategy's retry budgets. ``"shared"``: the built-in one, with retry budgets shared by all
+        adapters of the process that use it.
     :param defaults: options of a library that mounts the adapter for its users: the environment's values, and options
         given here, override them.
-    :param clock: tells the time and sleeps; by default the built-in strategy's own, or the machine's. Beside a built-in
-        strategy no other one is allowed.
+    :param clock: tells the time and sleeps; by default the built-in strategy's own, or the machine's. With a built-in
+        strategy, no other clock is allowed.
     :param options: any option of :class:`RetryConfig`.
     :raises RetryConfigError: for a bad option, or options that contradict each other.
     :raises TypeError: for an unknown option.
@@ -108,10 +108,10 @@ class RetryAdapter(MaxRetries):
     retry_config: RetryConfig
     counters: Counters
     _above: ClassVar[type[HTTPAdapter]]
-    """The class behind which, in the order of bases, the one is found that sends."""
+    """The class after which ``super()`` looks for the ``send`` to call, in the method resolution order."""
 
     def __init_subclass__(cls, **given: Any) -> None:
-        """Let an adapter send that was mixed in and is none of ``HTTPAdapter``, as a mock of requests-mock."""
+        """Let a mixed-in adapter send that is not an ``HTTPAdapter``, such as a mock of requests-mock."""
         super().__init_subclass__(**given)
         bases = cls.__mro__[cls.__mro__.index(RetryAdapter) + 1 :]
         first = next(base for base in bases if "send" in vars(base))
@@ -139,7 +139,7 @@ class RetryAdapter(MaxRetries):
         _check_clock(strategy, self.clock)
         self._given = strategy is not None
         self._configure(config, strategy, defaults, known, max_retries)
-        self.__dict__.pop("max_retries", None)  # set before us, which with HTTPAdapter says nothing from here on
+        self.__dict__.pop("max_retries", None)  # one set before this call has no effect, as with HTTPAdapter
         pools: dict[str, Any] = {
             "pool_connections": pool_connections,
             "pool_maxsize": pool_maxsize,
@@ -186,7 +186,7 @@ class RetryAdapter(MaxRetries):
         self._use(own)
 
     def _use(self, strategy: RetryStrategy) -> None:
-        """Adopt a strategy, and compute once what each send needs to know of it."""
+        """Adopt a strategy, and compute once what each send needs to know about it."""
         self._use_our_pools()  # unpickling has made new ones
         self._strategy = strategy
         self.features: tuple[Feature, ...] = features_of(self.retry_config, strategy, self.clock)
@@ -233,7 +233,7 @@ class RetryAdapter(MaxRetries):
         return run(Call(self, request, stream, timeout, how, options))
 
     def _send_attempt(self, call: Call) -> Response:
-        """Make one attempt of a call, by the adapter below: ``HTTPAdapter``, or a mix-in."""
+        """Make one attempt of a call with the adapter below: ``HTTPAdapter``, or a mix-in."""
         request, outer = call.begin_attempt(), this_thread.sender
         this_thread.connecting = this_thread.peer = None
         try:
@@ -249,8 +249,8 @@ class RetryAdapter(MaxRetries):
         return response
 
     def _send_once(self, request: PreparedRequest, stream: bool, timeout: Any, how: dict[str, Any]) -> Response:
-        """Send once, without checking whether head and body are whole (contract 10.2): urllib3 retries beneath it what
-        a given ``max_retries`` asks of it, as with ``HTTPAdapter``.
+        """Send once, without checking that head and body are complete (contract 10.2): urllib3 applies a given
+        ``max_retries``, as with ``HTTPAdapter``.
         """
         outer, started = (this_thread.retries_off, this_thread.sender), self.clock.now()
         try:
@@ -272,7 +272,7 @@ class RetryAdapter(MaxRetries):
         return response
 
     def _send_for_a_body(self, request: PreparedRequest, stream: bool, timeout: Any, how: dict[str, Any]) -> Response:
-        """Send with retries what the body of a request sends that goes out without them."""
+        """Send, with retries, a request made by the body of another request that is sent without them."""
         outer = this_thread.retries_off, this_thread.sender
         try:
             this_thread.retries_off, this_thread.sender = False, None
@@ -295,7 +295,7 @@ class RetryAdapter(MaxRetries):
 
     @property
     def strategy(self) -> RetryStrategy:
-        """The strategy. Another one may be assigned; operations under way go on with theirs."""
+        """The strategy. Another one may be assigned; operations under way keep theirs."""
         strategy: RetryStrategy = self._strategy
         return strategy
 
@@ -310,21 +310,21 @@ class RetryAdapter(MaxRetries):
 
     @property
     def addresses(self) -> Opener:
-        """The opener of its sockets, which knows what addresses failed lately (contract 14.5). A copy has its own."""
-        # Asked for during construction, too. setdefault: threads that ask at the same moment get the same one.
+        """The opener of its sockets, which remembers recently failed addresses (contract 14.5). A copy has its own."""
+        # Also used during construction. setdefault: threads that get here at the same moment get the same one.
         known: Opener | None = self.__dict__.get("_addresses")
         return known or self.__dict__.setdefault("_addresses", opener(self.clock))
 
     def snapshot(self) -> AdapterSnapshot:
-        """Return an immutable view of the strategy's state, and of the addresses that failed lately."""
+        """Return an immutable view of the strategy's state, and of the addresses that failed recently."""
         of_strategy = getattr(self.strategy, "snapshot", None)
         return AdapterSnapshot(None if of_strategy is None else of_strategy(), self.addresses.snapshot())
 
     def forget(self) -> None:
-        """Begin anew: forget what its sends taught of services, as a new adapter knows nothing of them.
+        """Start over: forget everything learned about services, like a new adapter.
 
-        Quotas are full, no service is known to be down, no limit to be used up and no address to fail. That goes for
-        all adapters with the same strategy. Operations under way go on, and connections stay.
+        Quotas are full, and no service is known to be down, no limit to be used up, no address to fail. This applies to
+        all adapters with the same strategy. Operations under way go on, and connections stay open.
         """
         forget = getattr(self.strategy, "forget", None)
         if forget is not None:
@@ -337,8 +337,8 @@ class RetryAdapter(MaxRetries):
     ) -> Any:
         """Return the pool for a request, as ``HTTPAdapter`` does.
 
-        Without a proxy and a client certificate, the pool manager is asked by the key that it had before. Where a
-        subclass has a way of its own to a pool or its key, that is taken.
+        Without a proxy and a client certificate, the pool manager is asked with the key of an earlier request. A
+        subclass's own way to find a pool or its key takes precedence.
         """
         build = getattr(getattr(self, "build_connection_pool_key_attributes", None), "__func__", None)
         is_usual = BUILD_KEY is not None and build is BUILD_KEY
@@ -354,9 +354,9 @@ class RetryAdapter(MaxRetries):
         return pool
 
     def request_url(self, request: PreparedRequest, proxies: Any) -> str:
-        """Return the target to be sent, as ``HTTPAdapter`` does, which parses the URL to look for a proxy in any case.
+        """Return the target to be sent, like ``HTTPAdapter``, which always parses the URL to look for a proxy.
 
-        Its releases differ about a path that begins with two slashes.
+        Releases of requests treat a path that begins with two slashes differently.
         """
         if not proxies and getattr(super().request_url, "__func__", None) is REQUEST_URL:
             target: str = request.path_url
@@ -433,20 +433,20 @@ class RetryAdapter(MaxRetries):
 
 
 def _options_of_environment(strategy: object) -> Collection[str]:
-    """Return the options that the environment sets: of a given strategy, which has its own config, the adapter's."""
+    """Return the options that the environment sets: only the adapter's beside a strategy, which has its own config."""
     if strategy is None:
         return OPTIONS
     return SHARED_OPTIONS if isinstance(strategy, str) else ADAPTER_OPTIONS
 
 
 def shared_strategy(config: RetryConfig, clock: Clock) -> StandardRetryStrategy:
-    """Return a strategy that has the retry budgets of the process, under a config.
+    """Return a strategy with the process-wide retry budgets and this config.
 
     :raises RetryConfigError: for a config that asks for a budget of its own.
     """
     own = config.effective_quota
     if own == "payoff" and config.aws_config is not False and not config.is_given("quota"):
-        own = PUBLISHED_CAPACITY  # wherever a variable or a profile of AWS says anything
+        own = PUBLISHED_CAPACITY  # if an AWS variable or profile sets anything
     if own != "payoff":
         raise RetryConfigError(
             "quota",
@@ -469,16 +469,16 @@ def _given(defaults: RetryConfig | None) -> dict[str, Any]:
 
 
 def _base(strategy: object, config: RetryConfig | None) -> RetryConfig:
-    """Return the config by which an adapter goes where nothing else is given: its strategy's, or its own."""
+    """Return the config that an adapter uses where nothing else is given: its strategy's, or its own."""
     theirs = config_of(strategy)
     if theirs is None:
         return config or DEFAULTS
-    # By all other options a strategy of the program's decides itself.
+    # A custom strategy applies all other options itself.
     return theirs if isinstance(strategy, StandardRetryStrategy) else theirs.only(ADAPTER_OPTIONS | JUDGING_OPTIONS)
 
 
 def _checked(config: RetryConfig | None, defaults: RetryConfig | None) -> dict[str, str]:
-    """Refuse what is no config; return the source of each option that a library's defaults set."""
+    """Refuse anything but a config; return the source of each option that a library's defaults set."""
     for name, value in (("config", config), ("defaults", defaults)):
         if not isinstance(value, RetryConfig | None):
             raise RetryConfigError(name, value, "code", "a RetryConfig is allowed")
@@ -490,9 +490,9 @@ def _check_beside(
 ) -> None:
     """Refuse options that would have no effect, because the given strategy has its own.
 
-    A built-in one goes by other options than its own for this adapter, but its retry budgets are what they are.
+    A built-in one accepts other options for this adapter, but its retry budgets are fixed.
 
-    :param sources: of the options.
+    :param sources: the sources of the options.
     """
     if isinstance(strategy, type) or not isinstance(strategy, RetryStrategy):
         raise RetryConfigError(
@@ -520,7 +520,7 @@ def _check_beside(
 
 
 def _check_clock(strategy: object, clock: Clock) -> None:
-    """Refuse a built-in strategy that goes by another clock than its adapter: the waits of one would not move both."""
+    """Refuse a built-in strategy whose clock is not its adapter's: waits on one would not advance the other."""
     if isinstance(strategy, StandardRetryStrategy) and strategy.clock is not clock:
         allowed = f"the clock of the strategy, {strategy.clock!r}, is allowed: give both the same one"
         raise RetryConfigError("clock", clock, "code", allowed)
@@ -545,12 +545,12 @@ def mount(
 
     >>> session = mount(requests.Session(), max_attempts=5)
 
-    :param at: the URL to mount at, in place of ``http://`` and ``https://``. It beats an adapter that the program has,
-        or mounts later, at a shorter one.
-    :param pool_maxsize: as in ``HTTPAdapter``: the connections that are kept to each host.
+    :param at: the URL to mount at, in place of ``http://`` and ``https://``. It takes precedence over an adapter that
+        the program has, or mounts later, at a shorter one.
+    :param pool_maxsize: as in ``HTTPAdapter``: the number of connections kept to each host.
     :param config: a :class:`RetryConfig`, in place of options.
-    :param strategy: any retry strategy, in place of ``mode``; or ``"shared"``: all adapters of the process that have it
-        share their retry budgets, so that a new session for each call keeps one.
+    :param strategy: any retry strategy, in place of ``mode``; or ``"shared"``: all adapters of the process that use it
+        share their retry budgets, which outlast a session made for a single call.
     :param defaults: options of a library that mounts the adapter for its users: the environment's values, and options
         given here, override them.
     :param options: any option of :class:`RetryConfig`.

@@ -1,4 +1,4 @@
-"""Checks of values, and their error messages. Pure; it imports nothing of the package."""
+"""Checks of values, and their error messages. Pure; it imports nothing from the package."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def is_finite(value: object) -> TypeGuard[float]:
 
 
 def safe_repr(value: object) -> str:
-    """Return the ``repr`` of a value for a message; never raise, as Python does for a number of thousands of digits."""
+    """Return the ``repr`` of a value for a message; never raise, as Python does for numbers of thousands of digits."""
     try:
         return repr(value)
     except Exception:
@@ -49,7 +49,7 @@ class Unshown(dict[str, Any]):
 
 
 def copy_of(request: PreparedRequest) -> PreparedRequest:
-    """Return a copy of a request, as its own ``copy()`` makes it, that keeps its class and all its attributes."""
+    """Return a request's own ``copy()``, but with its class and all its attributes kept."""
     made = copy.copy(request)
     vars(made).update(vars(request.copy()))
     return made
@@ -118,7 +118,7 @@ def items_of(
     whole: str = "",
     otherwise: str = "is not one",
 ) -> tuple[Any, ...]:
-    """Return the items of a collection; refuse a text, an item by itself, and (``otherwise``) a bad item."""
+    """Return the items of a collection; refuse a string, a single item, and (``otherwise``) a bad item."""
     if isinstance(value, (str, bytes)) or not isinstance(value, kind) or is_item(value):
         raise BadValue(whole or f"{allowed} is allowed")
     items: tuple[Any, ...] = tuple(value)

@@ -17,15 +17,15 @@ from .errors import RetryConfigError, RetryError, StopReason
 NAP = 30.0
 """Seconds after which a wait looks at the clock again: a sleep stands still while the machine is suspended."""
 LEAP = 5.0
-"""If the wall clock gains more seconds on a monotonic clock, the machine was suspended: time servers correct by
-less."""
+"""If the wall clock gains more seconds than this on a monotonic clock, the machine was suspended: time servers correct
+by less."""
 
 
 class Clock(Protocol):
     """The interface of a clock: the wall clock, a monotonic clock, and sleep."""
 
     def now(self) -> float:
-        """Return seconds on a clock that never goes back, and runs on while the machine sleeps; zero is anywhere."""
+        """Return seconds on a clock that never goes back, and runs on while the machine sleeps; zero is arbitrary."""
 
     def wall(self) -> float:
         """Return seconds since the epoch, for servers' dates and for logs; it may be set back."""
@@ -35,7 +35,7 @@ class Clock(Protocol):
 
 
 def checked_clock(clock: Clock) -> Clock:
-    """Return a clock; refuse what cannot tell the time before it is asked."""
+    """Return a clock; refuse an object that lacks its methods."""
     if not all(callable(getattr(clock, name, None)) for name in ("now", "wall", "sleep")):
         raise RetryConfigError("clock", clock, "code", "an object with now(), wall() and sleep(seconds) is allowed")
     return clock
@@ -59,14 +59,14 @@ class Place(Protocol):
         """Notified when it is worth looking again; its lock guards what is shared."""
 
     def look(self, now: float) -> Any:
-        """Return a :class:`Wait`, or the answer, with which the place is given up. The first look joins."""
+        """Return a :class:`Wait`, or the answer, which gives up the place. The first call joins."""
 
     def leave(self, now: float) -> None:
         """Give the place up without an answer: the thread was interrupted."""
 
 
 class RunningOn:
-    """A clock that never goes back, made of a monotonic clock that stops while the machine sleeps, and of the wall
+    """A clock that never goes back, built from a monotonic clock, which stops while the machine sleeps, and the wall
     clock.
 
     If the wall clock gains more than :data:`LEAP`, the machine slept, or somebody set the clock forward: both count as
@@ -92,7 +92,7 @@ class RunningOn:
 def running_on(boot_clock: int | None = getattr(time, "CLOCK_BOOTTIME", None)) -> Callable[[], float]:
     """Return the clock that runs on while the machine sleeps: the kernel's, if it has one."""
     if boot_clock is not None:
-        with suppress(OSError):  # the name may exist, and the kernel still refuse it
+        with suppress(OSError):  # the name may exist although the kernel refuses it
             time.clock_gettime(boot_clock)
             return partial(time.clock_gettime, boot_clock)
     return RunningOn()
@@ -109,7 +109,7 @@ class SystemClock:
         def now() -> float:
             """Return seconds on a clock that runs on while the machine sleeps."""
 
-    else:  # pragma: no branch - typing.get_type_hints knows no staticmethod[[], float]
+    else:  # pragma: no branch - typing.get_type_hints does not support staticmethod[[], float]
         now = staticmethod(running_on())
 
     def wall(self) -> float:
@@ -117,7 +117,7 @@ class SystemClock:
         return time.time()
 
     def sleep(self, seconds: float) -> None:
-        """Sleep, by :meth:`now`."""
+        """Sleep, as measured by :meth:`now`."""
         until = self.now() + seconds
         while seconds > NAP:
             time.sleep(NAP)
@@ -125,12 +125,12 @@ class SystemClock:
         time.sleep(max(0.0, seconds))
 
     def wait(self, condition: threading.Condition, seconds: float) -> None:
-        """Wait with the lock released; perhaps for less."""
+        """Wait with the lock released, perhaps for less time."""
         condition.wait(min(seconds, NAP))
 
 
 def wait_on(clock: Clock, condition: threading.Condition, seconds: float) -> None:
-    """Wait on a held condition for at most so long, by the clock's ``wait`` or else its ``sleep``; perhaps for less."""
+    """Wait on a held condition for at most this long, with the clock's ``wait`` or else its ``sleep``."""
     own: Any = getattr(clock, "wait", None)
     if own is not None:
         own(condition, seconds)
@@ -180,11 +180,11 @@ def rest_until_permitted(
             return waited
         if not hasattr(type(wait), "rest"):  # else this loop would not end (a Mock has any attribute)
             raise TypeError(f"send_permit of {strategy!r}: None or an object to rest on, not {wait!r}")
-        if deadline is not None and clock.now() >= deadline:  # it need not look at it
+        if deadline is not None and clock.now() >= deadline:  # the strategy may ignore it
             raise RetryError(f"{strategy!r} gave no send permit in time", stop_reason=StopReason.RATE_LIMITED)
         try:
             wait.rest(clock)
-        except RetryError as late:  # the clock of a call begins no wait that would pass the deadline
+        except RetryError as late:  # the clock of a call does not begin a wait that would pass the deadline
             raise RetryError(str(late), stop_reason=StopReason.RATE_LIMITED) from None
         waited = clock.now() - began
 
@@ -203,7 +203,7 @@ class Deadline(NamedTuple):
         return self.at - self.clock.now()
 
     def on(self, clock: Clock) -> Deadline:
-        """Return the same moment on another clock, as if the two ran alike from now on."""
+        """Return the same moment on another clock, as if both ran at the same rate from now on."""
         return self if clock is self.clock else Deadline(clock.now() + self.left(), clock)
 
 

@@ -20,7 +20,7 @@ else:  # pragma: no branch - for typing.get_type_hints
     Hint = object
 
 MOST_CAUSES = 8
-"""The most exceptions of a chain that are followed."""
+"""The maximum number of exceptions followed in a chain."""
 
 
 def seconds_text(seconds: float) -> str:
@@ -42,9 +42,9 @@ def safe_error(error: BaseException | None) -> str:
 
 
 def without_text_of(error: BaseException | None, text: str) -> str:
-    """Return a text, such as a strategy's reason for refusing, with the quoted text of an exception as its type.
+    """Return a text, such as a strategy's reason for refusing, with each quote of an exception replaced by its type.
 
-    Part of a word is no quotation, nor is anything in our own phrases.
+    A match within a word does not count as a quote, and our own phrases are left as they are.
     """
     if text in {reason.value for reason in StopReason}:
         return text
@@ -60,7 +60,7 @@ def without_text_of(error: BaseException | None, text: str) -> str:
 def causes_of(error: BaseException | None) -> list[BaseException]:
     """Return an exception and its causes, as requests, urllib3 and Python record them."""
     seen: list[BaseException] = []
-    # Without generators: one that a signal's handler interrupts while it is closed complains.
+    # No generators: Python complains if a signal handler interrupts one while it is being closed.
     while isinstance(error, BaseException) and id(error) not in map(id, seen) and len(seen) < MOST_CAUSES:
         seen.append(error)
         inner = (getattr(error, "reason", None), *error.args, error.__cause__, error.__context__)
@@ -135,9 +135,9 @@ class StopReason(enum.Enum):
 TOO_LATE = "the deadline had passed before the request was sent"
 """The phrase for an attempt that is not made, because no time is left for it."""
 QUIET_ENDINGS = frozenset({StopReason.SUCCESS, StopReason.NOT_RETRYABLE, StopReason.REQUEST_FAULT, StopReason.DISABLED})
-"""The stop reasons that are not giving up, because no retry was indicated."""
+"""The stop reasons that do not count as giving up, because no retry was indicated."""
 ENDED_BY_PROGRAM = frozenset({StopReason.WAIT_TOO_LONG, StopReason.CANCELLED})
-"""The stop reasons by which a program ends a wait: a task is put back, a worker stops."""
+"""The stop reasons of waits that the program itself ended, to requeue a task or stop a worker."""
 
 
 class RetryError(Exception):
@@ -192,11 +192,11 @@ class RetryConfigWarning(UserWarning):
 
 
 URL_SCHEMES = ("http", "https", "redis", "rediss", "unix")
-"""The schemes that may be shown of a refused URL."""
+"""The schemes of a refused URL that may be shown."""
 
 
 def _without_secrets(option: str, value: object) -> object:
-    """Return the value as it may be shown. A URL may hold a password, and an invalid one anywhere in it."""
+    """Return the value without its secrets. A URL may hold a password, and an invalid one anywhere in it."""
     own = getattr(value, "without_secrets", None)  # an object may provide its own text
     if isinstance(own, str):
         return own

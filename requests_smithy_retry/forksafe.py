@@ -1,5 +1,5 @@
-"""What starts over (contract 11.1): locks in a forked child, the runtime state of a copy or a pickle; and, for tests,
-what was learnt about services.
+"""State that starts over (contract 11.1): locks in a forked child, the runtime state of a copy or a pickle; and, for
+tests, what was learnt about services.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def forget_everything() -> None:
     """Reset every strategy and adapter of the process, as if it had just been made.
 
     Quotas are full; no service is known to be down, no limit to be used up and no address to fail. Operations that wait
-    for a service or for a permit go at once. Quotas on Redis, which other processes share, stay as they are.
+    for a service or a permit proceed at once. Quotas on Redis, which other processes share, stay as they are.
     """
     for reference in list(_alive.values()):
         owner = reference()

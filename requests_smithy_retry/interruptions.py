@@ -1,6 +1,6 @@
 """Exceptions of signal handlers and foreign code, which the package does not handle (contract 2).
 
-A signal handler raises in the middle of anything, as Celery raises ``SoftTimeLimitExceeded``, an ordinary
+A signal handler may raise in the middle of anything: Celery's raises ``SoftTimeLimitExceeded``, an ordinary
 ``Exception``. Every broad ``except`` in the package checks for this first. Some handlers raise what the network raises,
 too: ``TimeoutError``, ``OSError``. Only the traceback distinguishes these.
 """
@@ -26,9 +26,9 @@ MAX_CAUSES = 32
 
 
 class StoppedByProgram(Exception):
-    """Carries an exception of the program's own code to the caller of a send, past all who handle exceptions.
+    """Carries an exception of the program's own code to the caller of a send, past all exception handlers.
 
-    Its ``RetryError`` is no refusal of the strategy, and its ``RetryLater`` does not end a wait of this call.
+    A ``RetryError`` in it is not a refusal by the strategy, and a ``RetryLater`` does not end a wait of this call.
     """
 
     def __init__(self, error: BaseException) -> None:
@@ -39,7 +39,7 @@ class StoppedByProgram(Exception):
 def ask_program(function: Callable[..., Answer], *args: Any, **named: Any) -> Answer:
     """Call a function of the program, within a send.
 
-    :raises StoppedByProgram: with what it raises.
+    :raises StoppedByProgram: with the exception that it raises.
     """
     try:
         return function(*args, **named)

@@ -2,7 +2,7 @@
 
     session = mount(requests.Session(), listeners=[OpenTelemetryListener()])
 
-Beside opentelemetry-instrumentation-requests, whose span covers the whole call, each attempt becomes its child.
+With opentelemetry-instrumentation-requests, each attempt becomes a child of its span, which covers the whole call.
 """
 
 from __future__ import annotations

@@ -154,9 +154,9 @@ class RetryFailure(RetryError):
 
 
 def directed(reason: RetryErrorType, error: Exception | None, deadline: float | None, clock: Clock) -> AttemptFailed:
-    """Return a failed try as a strategy is shown it, with the policy's decision as its verdict.
+    """Return a failed try in the form that a strategy gets, with the policy's decision as its verdict.
 
-    The options of a surrounding ``retry_options`` block hold as well, except its classifiers: the policy judges.
+    The options of a surrounding ``retry_options`` block apply as well, except its classifiers: the policy judges.
     """
     floor = floor_of(error)
     wanted = dataclasses.replace(
@@ -204,7 +204,7 @@ class PolicyToken:
     def schedule_retry(
         self, reason: RetryErrorType, *, error: Exception | None = None, deadline: float | None = None
     ) -> PolicyToken:
-        """Return a token for another try; its ``retry_delay`` comes first.
+        """Return a token for another try, to be made after its ``retry_delay``.
 
         :param error: the exception, whose ``retry_after`` is a floor for the delay.
         :param deadline: the moment, on the strategy's clock, by which the wait must end. The deadline of a surrounding
@@ -321,7 +321,7 @@ def _until(deadline: float | None, clock: Clock) -> float | None:
 
 
 def _warn_of_vain() -> None:
-    """Warn once of the options of a surrounding block that end the waits of requests alone."""
+    """Warn once about the options of a surrounding block that end only the waits of requests."""
     around = current_options.get()
     for name in ("cancel", "max_wait"):
         if getattr(around, name) is not None:
@@ -329,7 +329,7 @@ def _warn_of_vain() -> None:
 
 
 def _check_block(tries: int, strategy: RetryStrategy) -> None:
-    """Raise ``RetryError`` if the surrounding ``retry_options`` block, which a foreign strategy ignores, says so."""
+    """Raise ``RetryError`` if the surrounding ``retry_options`` block, which a foreign strategy ignores, forbids it."""
     around = current_options.get()
     if around.enabled is False:
         raise RetryError(stop_reason=StopReason.DISABLED)

@@ -30,8 +30,8 @@ class PrometheusListener(MetricsListener):
     """Counts attempts, retries, waits, throttling, rescues and giving up; shows the quota and the waiting operations.
 
     Each label has few values, whatever servers answer: known methods, statuses of three digits, and the first
-    ``max_scopes`` scopes and exception types. The rest is ``_OTHER``. The counters of what may go wrong are 0 from a
-    scope's first attempt on, so that ``rate()`` sees the first failure.
+    ``max_scopes`` scopes and exception types. The rest is ``_OTHER``. The counters of failures start at 0 with a
+    scope's first attempt, so that ``rate()`` sees the first failure.
 
     :param registry: in place of the default one.
     :param max_scopes: the most scopes with labels of their own.

@@ -1,4 +1,4 @@
-"""Retry budgets, backoff and the client rate limiter, for programs that make their own (contract 6, 7, 9)."""
+"""Retry budgets, backoff and the client rate limiter, for programs that build their own (contract 6, 7, 9)."""
 
 from .core.backoff import ExponentialRetryBackoffStrategy, Jitter, RetryBackoffStrategy
 from .core.quota import RetryQuota, TokenBucketSnapshot

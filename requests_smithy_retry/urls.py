@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from .checks import header_text
 
 ORIGIN = re.compile(r"[^/]*(?://[^/]*)?").match
-"""Matches any URL: its scheme, host and port, as they are written there."""
+"""Matches the scheme, host and port of any URL, as they are written there."""
 DEFAULT_PORTS = {"http": 80, "https": 443}
 KEYS = frozenset(
     {
@@ -18,9 +18,9 @@ KEYS = frozenset(
         *("x-goog-api-key", "x-vault-token", "x-shopify-access-token", "ocp-apim-subscription-key", "x-functions-key"),
     }
 )
-"""The headers by which a request has credentials, in lower case."""
+"""The headers that carry a request's credentials, in lower case."""
 SIGNED_BY = r"(?i)\b(?:credential|username|keyid|oauth_token|oauth_consumer_key)=(?:\"[^\"]*\"|[^\s,]*)"
-"""The user in an ``Authorization`` that is another one for each request: AWS, Digest, OAuth 1, HTTP signatures."""
+"""The user in an ``Authorization`` that differs from request to request: AWS, Digest, OAuth 1, HTTP signatures."""
 
 
 def scope_of(url: str) -> str:
@@ -49,9 +49,9 @@ def scope_of(url: str) -> str:
 
 
 def user_of(headers: Mapping[str, str | bytes]) -> bytes:
-    """Return a hash of a request's user, by case-insensitive headers; it shows no secret."""
+    """Return a hash of a request's user, taken from case-insensitive headers; it reveals no secret."""
     said = []
-    fields = getattr(headers, "_store", headers)  # the dict in a CaseInsensitiveDict, which answers "in" sooner
+    fields = getattr(headers, "_store", headers)  # the dict in a CaseInsensitiveDict, whose "in" is faster
     for name in KEYS:
         if name in fields:
             text = header_text(headers[name])
@@ -73,7 +73,7 @@ def without_secrets(scope: str) -> str:
 
 
 class ScopeName(str):
-    """A scope whose text has secrets, which its repr does not show."""
+    """A scope whose text contains secrets, which its repr does not show."""
 
     __slots__ = ()
 
@@ -82,7 +82,7 @@ class ScopeName(str):
 
 
 def scope_name(scope: str) -> str:
-    """Return a scope that may be in any repr.
+    """Return a scope that is safe in any repr.
 
     >>> scope_name("https://user:secret@api.example.com/v1?key=secret"), scope_name("who?")
     ('https://api.example.com/v1', 'who?')

@@ -21,9 +21,9 @@ class ErrorKind(enum.Enum):
     THROTTLING = "throttling"
     """The server received too many requests, and did not act on this one."""
     SERVER = "server"
-    """A server error of which nothing more is known."""
+    """A server error about which nothing more is known."""
     CLIENT = "client"
-    """A refusal of this one request, such as 409 or 423, which a retry may cure: the service is well.
+    """A refusal of this one request, such as 409 or 423, which a retry may cure: the service works.
 
     With the default quota, such a retry costs nothing and no other operation waits for it; ``max_attempts`` bounds it.
     """

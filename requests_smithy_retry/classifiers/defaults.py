@@ -17,7 +17,7 @@ def default_classifiers(
 ) -> tuple[RetryClassifier, ...]:
     """Return the default classifiers that a config asks for, lowest priority first, without the resend rule.
 
-    :param config: whose statuses and features hold; without one, the defaults.
+    :param config: the config whose statuses and features apply; without one, the defaults.
     :param features: those that the config asks for; None: they are looked up.
     """
     config = DEFAULTS if config is None else config

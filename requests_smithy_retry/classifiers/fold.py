@@ -45,7 +45,7 @@ def reason_wanted(votes: Iterable[Vote]) -> RetryReason | None:
 
 
 def joined(own: tuple[RetryClassifier, ...], added: tuple[RetryClassifier, ...]) -> tuple[RetryClassifier, ...]:
-    """Return classifiers in order, with the added ones that are not there yet; those of :func:`only` replace all."""
+    """Return classifiers in order, with the added ones that are missing; those of :func:`only` replace all others."""
     if isinstance(added, Only):
         return in_order(added)
     new = tuple(item for item in added if item not in own)

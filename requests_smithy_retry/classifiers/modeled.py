@@ -77,7 +77,7 @@ class ErrorInBodyClassifier:
     """Finds errors in the JSON bodies of responses, those below 400 included.
 
     A body shorter than 64 KiB is parsed if it contains any of the words. With ``stream=True`` its ``Content-Type`` must
-    be JSON, and its length announced, unless it is an error in chunks; its caller reads it all the same.
+    be JSON, and its length announced, unless it is an error in chunks; its caller can still read all of it.
 
     >>> overloaded = ErrorInBodyClassifier(lambda body: body["error"] == "overloaded", "overloaded")
 
@@ -87,7 +87,7 @@ class ErrorInBodyClassifier:
     :param words: a body without any of them is not parsed.
     :param kind: the kind of error that True and seconds stand for.
     :param name: the name in histories.
-    :raises TypeError: without a word, or for a word that is no text.
+    :raises TypeError: without a word, or for a word that is not a string.
     """
 
     sees_successes = True

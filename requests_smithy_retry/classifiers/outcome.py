@@ -1,4 +1,4 @@
-"""The outcome of an attempt as classifiers see it (contract 3): the response, the error, what it says of itself."""
+"""The outcome of an attempt as classifiers see it (contract 3): the response, the error, what it says about itself."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ErrorRetryInfo(Protocol):
     """An error that says whether it may be retried. A subclass sets only what differs."""
 
     is_retry_safe: bool | None = None
-    """True: a retry is allowed (not promised). False: it is forbidden. None: the error does not know."""
+    """True: a retry is allowed (not promised). False: it is forbidden. None: unknown."""
     retry_after: float | None = None
     """A floor for the delay, in seconds, or None."""
     is_throttling_error: bool = False
@@ -74,12 +74,12 @@ class ResendFacts(NamedTuple):
     :param idempotent: True if the method may always be sent again (``allowed_methods``).
     :param keyed: True if the request carries an idempotency key.
     :param vouched: True if the caller or a model declares the request idempotent; False if the caller declares that it
-        is not, whatever its method and key; None if nobody declares anything.
+        is not, whatever its method and key; None without a declaration.
     :param unwritten: True if it is known that no byte of the request was written.
     :param strict: True if a request that is not idempotent may be sent again only if unwritten, as in urllib3.
-    :param is_cut: True if the body of a response below 400 broke: the server has done the work.
+    :param is_cut: True if the body of a response below 400 broke off: the server has done the work.
     :param long_poll: True if the caller or a model declares the request a long poll.
-    :param body: is asked, once a retry is indicated, if all of it can be sent again; None: it never changes.
+    :param body: asked, once a retry is indicated, whether all of it can be sent again; None: it never changes.
     """
 
     method: str
@@ -112,16 +112,16 @@ class Outcome:
     :param stream: True if the caller asked for an unread body.
     :param resend: the facts that decide whether the request may be sent again (contract 4); None without HTTP.
     :param peeked: the beginning of a body that was not read whole, because it is long or slow; see ``body_prefix``.
-    :param look: returns it for a body that the caller streams; None: nobody can look at that.
+    :param look: returns the same for a body that the caller streams; None: that cannot be looked at.
     :param started: when the attempt began, and ``ended`` when it was over, on the clock; ``wall`` is the latter in
         seconds since the epoch.
     :param allowed: seconds that a success was allowed; None: as long as it took.
     :param address: the far end's address, or all that were tried; None if it is not known.
-    :param received: the encoded bytes of the body that came; None where they were not counted.
+    :param received: the encoded bytes received of the body; None if they were not counted.
     :param sent: the bytes of a file that were read for it; None for other bodies.
-    :param final: the reason for which nothing is to be decided about it, and a phrase.
-    :param has_progressed: it brought a body further, which can be continued where it broke off.
-    :param head: the header fields of a response from 400 on, also where its body broke off, which is an exception.
+    :param final: the reason why it is final, whatever a strategy would decide, and a phrase.
+    :param has_progressed: it brought more of a body, which can be continued where it broke off.
+    :param head: the header fields of a response of 400 or above, even if its body broke off, which is an exception.
     """
 
     error: BaseException | None = None
@@ -162,8 +162,8 @@ class Outcome:
     def body_prefix(self) -> bytes:
         """The first 64 KiB of the response's body, decoded; empty without a response.
 
-        ``response.content`` would read a long or slow body to its end, for as long as the server likes. With
-        ``stream``, only short JSON is looked at (contract 3.4); its caller reads it all the same.
+        ``response.content`` would read a long or slow body to its end, however long the server takes. With
+        ``stream``, only short JSON is looked at (contract 3.4); its caller can still read all of it.
         """
         return self.look() if self.stream and self.look is not None else self.read_prefix
 

@@ -94,7 +94,7 @@ class RetryClassifier(Protocol):
 
     Three attributes are optional: ``priority`` (a :class:`RetryClassifierPriority`; by default after all default
     classifiers), ``sees_successes`` (True: it is asked about responses below 400 as well), and a method
-    ``vouch(request)``, which tells whether a request that failed may be sent again, as a :class:`Vouched` or None.
+    ``vouch(request)``, which says whether a request that failed may be sent again, as a :class:`Vouched` or None.
     """
 
     @property
@@ -105,12 +105,12 @@ class RetryClassifier(Protocol):
         """Return a verdict; None means the same as "no action indicated".
 
         :param outcome: the outcome of the attempt.
-        :param previous: the verdict of the classifiers before, which may be refined.
+        :param previous: the verdict of the previous classifiers, which may be refined.
         """
 
 
 class Vouched(NamedTuple):
-    """What a classifier knows of a request besides its method.
+    """What a classifier knows about a request besides its method.
 
     :param resendable: it may be sent again.
     :param long_poll: it is a long poll.
@@ -122,10 +122,10 @@ class Vouched(NamedTuple):
 
 @runtime_checkable
 class Vouches(Protocol):
-    """The optional ability of a classifier to know a request that failed."""
+    """The optional ability of a classifier to recognize a request that failed."""
 
     def vouch(self, request: PreparedRequest) -> Vouched | None:
-        """Tell whether a request may be sent again; None: unknown."""
+        """Return whether a request may be sent again; None: unknown."""
 
 
 class FunctionClassifier:
@@ -259,7 +259,7 @@ class Only(tuple[RetryClassifier, ...]):
 
 
 def only(*classifiers: RetryClassifier) -> Only:
-    """Return a value for the option ``classifiers`` by which these are asked in place of the default ones.
+    """Return a value for the option ``classifiers`` that makes these replace the default ones.
 
     The resend rule still holds: a request is sent again only if that is safe (contract 3.4).
     """

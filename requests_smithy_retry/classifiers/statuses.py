@@ -48,8 +48,8 @@ class HttpStatusCodeClassifier:
     """Classifies 429 and 529 as throttling and the other chosen statuses as transient errors.
 
     If 429 is among them, a 403 with a ``Retry-After``, or with a body that names a rate limit, is throttling, too. A
-    413 with a ``Retry-After`` is transient. ``Retry-After: 0`` does not count, because some servers send it always. A
-    421 is sent again over a fresh connection, at most twice (RFC 9110 15.5.20). There is no opinion on other statuses.
+    413 with a ``Retry-After`` is transient. ``Retry-After: 0`` does not count, because some servers always send it. A
+    421 is sent again over a fresh connection, at most twice (RFC 9110 15.5.20). It has no opinion on other statuses.
 
     :param codes: the statuses to retry, from 100 to 599.
     :param by_status_alone: True: headers and bodies do not count.
@@ -73,7 +73,7 @@ class HttpStatusCodeClassifier:
         return cls(codes)
 
     def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
-        """Judge by the status, by what a 403 or a 413 says besides, and by how often a 421 came."""
+        """Judge by the status, by the head and body of a 403 or a 413, and by how often a 421 came."""
         status, heeds_limits = outcome.status, TOO_MANY_REQUESTS in self.codes
         if status in self.codes:
             verdict = verdict_on_status(status)

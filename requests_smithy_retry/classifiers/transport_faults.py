@@ -22,7 +22,7 @@ from .outcome import Outcome
 from .protocol import RetryClassifierPriority
 
 CERTIFICATE_FAULTS = (ssl.SSLCertVerificationError, CertificateError)
-"""The far end is not who it should be. urllib3 has its own class for a host name that does not match."""
+"""The far end is not the expected one. urllib3 has its own class for a host name that does not match."""
 
 TRANSIENT = (
     rex.ConnectionError,
@@ -62,7 +62,7 @@ PASSING_TLS_REASONS = frozenset(
         "TLSV1_ALERT_INTERNAL_ERROR",
     }
 )
-"""Damage on the way, and the internal error of RFC 8446 6.2."""
+"""Damage in transit, and the internal error of RFC 8446 6.2."""
 
 
 CAUSES: tuple[tuple[type[BaseException], str], ...] = (
@@ -77,9 +77,9 @@ CAUSES: tuple[tuple[type[BaseException], str], ...] = (
 
 
 def cause_in_words(error: BaseException | None) -> str | None:
-    """Return what happened to the connection of an attempt, without anything of the request.
+    """Return what happened to the connection of an attempt, without any part of the request.
 
-    :returns: None where nobody knows, or where the type of the error says it, as with ``ReadTimeout``.
+    :returns: None if it is unknown, or if the type of the error says it, as with ``ReadTimeout``.
     """
     if error is None or isinstance(error, rex.Timeout):
         return None
@@ -108,7 +108,7 @@ def is_request_fault(error: BaseException) -> bool:
         return True
     if isinstance(error, TLS) or (isinstance(error, PROXY) and any(isinstance(cause, TLS) for cause in causes(error))):
         return not _is_passing_tls(error)
-    if isinstance(error, ValueError):  # as all of requests are that blame a URL or a header
+    if isinstance(error, ValueError):  # as are all errors of requests that blame a URL or a header
         return not isinstance(error, TRANSIENT)
     # A missing CA bundle or client certificate is a bare OSError.
     return type(error) is OSError

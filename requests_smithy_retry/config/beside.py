@@ -1,4 +1,4 @@
-"""The options of a strategy that a program wrote, beside those of its adapter (contract 1): who goes by which."""
+"""The options of a custom strategy, and those of its adapter (contract 1): which of them apply."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def config_of(strategy: object) -> RetryConfig | None:
 
 
 def without_effect(config: RetryConfig, theirs: RetryConfig, *, may_override: bool = True) -> list[str]:
-    """Return the options that a strategy was given, and that its adapter, with ``config``, does not go by.
+    """Return the options that a strategy was given, and that its adapter, with ``config``, does not use.
 
     :param may_override: the adapter's own may differ, if the program gave them.
     """
@@ -28,7 +28,7 @@ def without_effect(config: RetryConfig, theirs: RetryConfig, *, may_override: bo
 
 
 def warn_of_assigned(strategy: object, config: RetryConfig) -> None:
-    """Warn of the options of a strategy that is assigned to an adapter, which goes by its own."""
+    """Warn about the options of a strategy that is assigned to an adapter, which uses its own."""
     theirs = config_of(strategy)
     names = [] if theirs is None else without_effect(config, theirs, may_override=False)
     if names:
@@ -38,7 +38,7 @@ def warn_of_assigned(strategy: object, config: RetryConfig) -> None:
 
 
 def warn_of_wrapped(strategy: object, inner: Any, config: RetryConfig, clock: object) -> None:
-    """Warn of what has no effect because the adapter's strategy hands out the tokens of a built-in one, ``inner``."""
+    """Warn about what has no effect because the adapter's strategy issues the tokens of a built-in one, ``inner``."""
     outer, kind, theirs = type(strategy).__name__, type(inner).__name__, inner.config
     names = without_effect(config, theirs)
     if names:

@@ -38,7 +38,7 @@ class Option(NamedTuple):
     :param parse: accepts or refuses a value.
     :param meaning: one line for the table of the documentation.
     :param of_adapter: the adapter uses it, whatever the strategy.
-    :param judges: outcomes are judged by it: by a built-in strategy, and by the adapter beside any other.
+    :param judges: it affects how outcomes are judged: by a built-in strategy, or by the adapter with any other.
     :param not_from_environment: no environment variable sets it, for instance because it takes an object.
     """
 

@@ -33,7 +33,7 @@ class InVain(NamedTuple):
     per_success: float
     """Further ones for each operation that succeeds."""
     per_second: float
-    """Further ones for each second that passes: questions of those that wait, and refills."""
+    """Further ones for each second that passes: retries of waiting operations, and refills."""
 
 
 def in_vain(config: RetryConfig, *, waits: bool) -> InVain | None:
@@ -52,7 +52,7 @@ def in_vain(config: RetryConfig, *, waits: bool) -> InVain | None:
     if hasattr(quota, "refill_rate"):
         bucket = cast("TokenBucket", quota)
         return _priced(config, bucket.capacity, bucket.success_reward, bucket.refill_rate)
-    return None  # nothing is known of it
+    return None  # nothing is known about it
 
 
 def _payoff(config: RetryConfig, waits: bool) -> InVain:
@@ -98,7 +98,7 @@ class Setting:
 
     @property
     def plain(self) -> Any:
-        """The value as JSON; an object is shown by its text."""
+        """The value as JSON; an object is shown as its text."""
         value = self.value
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
@@ -129,7 +129,7 @@ class WorstCase:
 
     :param attempts: requests sent, but for the answer to a stale nonce by :func:`.resign`; None: no bound, because a
         service that is down is asked as long as patience lasts, or because the program polls.
-    :param backoff: seconds slept, for permits and for a service that is down, too, if no server or rule of the program
+    :param backoff: seconds slept, also for permits and for a service that is down, if no server or rule of the program
         asks for a longer wait; None: no bound.
     :param sleep: seconds slept in all, if they ask for the longest waits that are granted; None: no bound.
     :param wall_time: seconds from the call to its return; None: no bound, because an attempt has none.
@@ -164,14 +164,14 @@ def waits_for_service(config: RetryConfig) -> bool:
 
 
 def _may_poll(config: RetryConfig) -> bool:
-    """Return True if a success may be asked for again, however often: a rule of the program may name seconds for it."""
+    """Return True if a success may lead to any number of polls: a rule of the program may name seconds for them."""
     return config.validate is not None or any(map(sees_successes, config.classifiers))
 
 
 def _most_sent(config: RetryConfig) -> int:
     """Return the most requests of one operation that does not wait for a service.
 
-    For one that waits, without a number, it is the most that it sends before the wait and after its patience is over.
+    For one that waits, and has no limit, it is the most that it sends before the wait and after its patience is over.
     """
     most, renewals = config.most_attempts, config.on_unauthorized is not None
     return renewals + (ATTEMPTS + waits_for_service(config) if most is None else most)
@@ -209,7 +209,7 @@ def _longest(config: RetryConfig, hint: float, extra: float) -> float | None:
     delays = _sum_of_delays(config, config.longest_backoff, hint, extra)
     if waits_for_service(config):
         delays += 2 * config.patience
-    return delays if config.mode != "adaptive" else None  # a permit may take as long as it likes
+    return delays if config.mode != "adaptive" else None  # the wait for a permit has no bound
 
 
 def _sum_of_delays(config: RetryConfig, longest: Callable[[int], float], hint: float, extra: float) -> float:

@@ -1,7 +1,7 @@
 """The configuration as one frozen value: every option, once (contract 10.1).
 
 To add an option, add a field to :class:`RetryConfig` and a line to :class:`RetryOptions`. The environment, the command
-line and the tables of the documentation are read off the field; :data:`CONTRADICTIONS` says what excludes what.
+line and the tables of the documentation are read off the field; :data:`CONTRADICTIONS` lists what excludes what.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ TimeoutType: TypeAlias = float | tuple[float | None, float | None] | Timeout | N
 
 
 def has_queue(quota: Any) -> bool:
-    """Return True for the quota by which operations wait for a service that is down."""
+    """Return True for a quota with which operations wait for a service that is down."""
     return isinstance(quota, str | PayoffTokenBucket) or getattr(quota, "has_queue", False)
 
 
@@ -62,7 +62,7 @@ class RetryConfig:
     Durations are in seconds.
 
     The constructor reads no environment. An adapter does so when it is made, and so does :meth:`from_environment`.
-    A config can tell the source of each value (:meth:`explain`). Configs with equal values are equal, whatever the
+    A config remembers the source of each value (:meth:`explain`). Configs with equal values are equal, whatever the
     sources.
 
     >>> RetryConfig(max_attempts=0)
@@ -172,14 +172,14 @@ class RetryConfig:
     aws_config: bool | str = option(
         False, types.aws_config, "True or the name of a profile: also read the settings of the AWS SDKs"
     )
-    # No options: the translation of another library's policy alone sets these three.
+    # Not options: only the translation of another library's policy sets these three.
     backoff_base: float | None = field(default=None, init=False)
     strict_methods: bool = field(default=False, init=False)
     rules: Urllib3Rules | None = field(default=None, init=False)
     _sources: dict[str, str] = field(init=False, compare=False)
 
     def __new__(cls, **options: Any) -> Self:
-        # The constructor alone can tell a given value from a default.
+        # Only the constructor can tell a given value from a default.
         self = super().__new__(cls)
         object.__setattr__(self, "_sources", dict.fromkeys(options, "code"))
         return self
@@ -193,7 +193,7 @@ class RetryConfig:
     def from_environment(cls, **options: Any) -> Self:
         """Return the config that an adapter with these options would have here and now (contract 10.2).
 
-        :param options: as in the constructor. They beat the environment, except ``SMITHY_RETRY_ENABLED=false``.
+        :param options: as in the constructor. They override the environment, except ``SMITHY_RETRY_ENABLED=false``.
         :raises RetryConfigError: for a bad option or variable, and for AWS settings that cannot be read.
         """
         from .sources import resolve
@@ -216,13 +216,13 @@ class RetryConfig:
 
     @property
     def heeds_hints(self) -> bool:
-        """True if waits that servers ask for are made; a translated urllib3 ``Retry`` may switch them off."""
+        """True if waits that servers ask for are honoured; a translated urllib3 ``Retry`` may switch them off."""
         return self.rules is None or self.rules.heeds_hints
 
     def patience_for_hints(self, of_block: float | None = None) -> float | None:
         """Return the patience that also bounds what servers ask for: one given without ``max_retry_after``, or None.
 
-        :param of_block: the patience of the blocks around the call, which comes first.
+        :param of_block: the patience of the blocks around the call, which takes precedence.
         """
         if self.is_given("max_retry_after"):
             return None
@@ -240,7 +240,7 @@ class RetryConfig:
 
     @property
     def backoffs(self) -> tuple[Backoff, Backoff]:
-        """What computes the delay after most failures, and after throttling."""
+        """The backoffs after most failures, and after throttling."""
         own, numbers = self.backoff, self.numbers
         if own is None:
             return self._doubling(numbers.initial_backoff), self._doubling(numbers.throttling_backoff)
@@ -258,7 +258,7 @@ class RetryConfig:
 
     @property
     def longest_backoff(self) -> Callable[[int], float] | None:
-        """Given a retry's number, the longest delay before it in seconds; None: only the program's own backoff knows.
+        """Given a retry's number, the longest delay before it in seconds; None: unknown for the program's own backoff.
 
         It never falls from retry to retry.
         """
@@ -268,7 +268,7 @@ class RetryConfig:
 
     @property
     def effective_quota(self) -> Quota:
-        """``quota``; or the published bucket, if no source set it and other options, such as ``retry_spec``, ask."""
+        """``quota``; or the published bucket, if no source set it and others, such as ``retry_spec``, ask for that."""
         return self.quota if self._asks_for_numbers() is None else PUBLISHED_CAPACITY
 
     def _asks_for_numbers(self) -> str | None:
@@ -293,7 +293,7 @@ class RetryConfig:
     def replace_from(self, sources: Mapping[str, str], **options: Any) -> Self:
         """Return a config with some options changed, whose values come from these sources.
 
-        An option that contradicts one of a higher layer is left out, such as a variable's beside one of the program's.
+        An option that contradicts one of a higher layer, such as a variable that contradicts the program, is left out.
         """
         if not options:
             return self
@@ -313,7 +313,7 @@ class RetryConfig:
         return new
 
     def above(self, defaults: RetryConfig) -> Self:
-        """Return this config with a library's defaults for what it does not set; the environment overrides them."""
+        """Return this config with a library's defaults for options not set here; the environment overrides them."""
         names = [name for name in OPTIONS if defaults.is_given(name) and not self.is_given(name)]
         return self.replace_from(dict.fromkeys(names, LIBRARY), **{name: getattr(defaults, name) for name in names})
 
@@ -364,7 +364,7 @@ class RetryConfig:
         return self._sources.keys()
 
     def is_settled(self, name: str) -> bool:
-        """Return True if the environment cannot set an option any more: more than a library's defaults did."""
+        """Return True if the environment can no longer set an option: something above a library's defaults did."""
         return self._sources.get(name, LIBRARY) != LIBRARY
 
     def settings(self) -> tuple[Setting, ...]:
@@ -404,7 +404,7 @@ OPTIONS = options_of(RetryConfig)
 ADAPTER_OPTIONS = frozenset(name for name, item in OPTIONS.items() if item.of_adapter)
 """The options that the adapter itself uses. All others are the strategy's."""
 JUDGING_OPTIONS = frozenset(name for name, item in OPTIONS.items() if item.judges)
-"""The options by which outcomes are judged: by a built-in strategy, and by the adapter beside any other."""
+"""The options that affect how outcomes are judged: by a built-in strategy, or by the adapter with any other."""
 
 
 class RetryOptions(TypedDict, total=False):
@@ -454,10 +454,10 @@ def unknown_option(name: str) -> str:
 
 
 class Contradiction(NamedTuple):
-    """A rule that refuses options which would have no effect beside a value of another one.
+    """A rule that refuses options that would have no effect with a certain value of another one.
 
     :param options: the options that would have no effect.
-    :param applies: tells, given the value of the other option, whether they would have no effect.
+    :param applies: returns, given the value of the other option, whether they would have no effect.
     :param may_be_idle: they may still have their neutral value; see :data:`IDLE`.
     :param unless: an option that decides instead of the other one, if it is set.
     """
@@ -476,7 +476,7 @@ class Contradiction(NamedTuple):
 
 
 IDLE = {"patience": 0}
-"""The neutral values; that of an option that is not here is its default."""
+"""The neutral values; for an option that is not listed, it is the default."""
 
 CONTRADICTIONS = (
     Contradiction(("patience",), "quota", lambda quota: not has_queue(quota), NO_QUEUE, may_be_idle=True),
@@ -512,7 +512,7 @@ def contradictions(config: RetryConfig) -> Iterator[tuple[str, str, str]]:
 
 COMMAND_LINE = "the command line"
 IN_THE_PROGRAM = frozenset({"code", COMMAND_LINE, "max_retries"})
-"""The sources in the program itself, beside the class of a strategy."""
+"""The sources in the program itself, besides the class of a strategy."""
 
 
 def _rank(source: str) -> int:
@@ -539,4 +539,4 @@ def _overruled(config: RetryConfig) -> dict[str, str]:
 
 
 DEFAULTS = RetryConfig()
-"""Without any option."""
+"""The config without any option."""

@@ -77,7 +77,7 @@ class OperationOptions:
 
     def within(self) -> OperationOptions:
         """Return those for the requests that the program's own functions send within an operation: what bounds the
-        operation holds for them, and nothing that judges its answer or describes its request.
+        operation applies to them, but nothing that judges its answer or describes its request.
         """
         return replace(self, validate=None, classifiers=(), idempotent=None, idempotency_key=None, long_poll=None)
 
@@ -88,7 +88,7 @@ class OperationOptions:
 
 
 class _Entry:
-    """One entering of a block, with its changes."""
+    """One entry into a block, with its changes."""
 
     __slots__ = ("block", "changes")
 
@@ -163,7 +163,7 @@ class OptionsBlock(ContextDecorator):
 
         refused = f"retry_options cannot decorate the {{}} {function.__qualname__}: {{}}"
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-            raise TypeError(refused.format("generator", "use a with block in it"))  # it runs between others' code
+            raise TypeError(refused.format("generator", "use a with block in it"))  # other code runs between its steps
         if isinstance(function, type):  # its methods would run outside of the block
             raise TypeError(refused.format("class", "decorate its methods"))
         if inspect.iscoroutinefunction(function):

@@ -1,7 +1,7 @@
 """The sources of options (contract 10.2): code, the environment, AWS settings; and values from text.
 
-A text is read in every possible way, and the option takes the first meaning that it accepts. So no option needs a
-parser of texts.
+A text is read in every possible way, and the option takes the first meaning that it accepts. So no option needs its own
+text parser.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ VARIABLES: dict[str, str] = {
 
 MOUNTED = PREFIX + "MOUNTED"
 INSTALLING = frozenset({MOUNTED})
-"""The variables that only ``install`` and ``run`` read; they are no options of an adapter."""
+"""The variables that only ``install`` and ``run`` read; they are not options of an adapter."""
 
 BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
-"""In any case."""
+"""In upper or lower case."""
 UNITS = {"ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _INTEGER = r"[+-]?[0-9]{1,300}"
 _NUMBER = r"[+-]?(?:[0-9]{1,300}(?:\.[0-9]{0,300})?|\.[0-9]{1,300})(?:[eE][+-]?[0-9]{1,4})?"
@@ -46,7 +46,7 @@ ALLOWED = {
     "retry_status_codes": "statuses from 100 to 599, separated by commas",
     "telemetry": "log, otel and prometheus, separated by commas,",
 }
-"""What a text may be, by option; for the others, the phrase about values holds for texts, too."""
+"""The texts that are allowed, by option; for the others, the phrase about values applies to texts, too."""
 
 EXAMPLES = {
     "mode": "adaptive",
@@ -99,7 +99,7 @@ def parse_text(name: str, text: str, source: str) -> Any:
 
 
 def _example(name: str, source: str) -> str:
-    """Return an example for the writer of one of our variables or of a command line; a profile has another syntax."""
+    """Return an example for one of our variables or for a command line; a profile has another syntax."""
     variable = PREFIX + name.upper()
     written = {source_of(variable): variable, COMMAND_LINE: name}.get(source)
     if written is None:
@@ -184,10 +184,10 @@ def resolve(config: C, environ: Mapping[str, str] | None = None, names: Collecti
     warn_of_typos(environ)
     said = _variables_in(environ)
     if "enabled" in said and parse_text("enabled", *said["enabled"]) is False:
-        return config.replace_from({"enabled": said["enabled"][1]}, enabled=False)  # it beats code and all else
+        return config.replace_from({"enabled": said["enabled"][1]}, enabled=False)  # it overrides code and all else
     found = {name: (parse_text(name, *text), text[1]) for name, text in said.items() if name in names}
     _warn_of_void(config, said, found)
-    # AWS settings do not apply beside a strategy, which read them when it was made.
+    # AWS settings do not apply to a given strategy, which read them when it was made.
     if not AWS_OPTIONS.isdisjoint(names):
         found = {**_asked_of_aws(config, environ, names, found), **found}
     wanted = {name: value for name, value in found.items() if not config.is_settled(name)}
@@ -196,7 +196,7 @@ def resolve(config: C, environ: Mapping[str, str] | None = None, names: Collecti
 
 
 def _warn_of_void(config: RetryConfig, said: Mapping[str, tuple[str, str]], found: Found) -> None:
-    """Warn of the variables whose options the program has set, or a strategy that it made."""
+    """Warn about the variables whose options the program, or a strategy that it made, has set."""
     for name, (text, source) in said.items():
         if name not in found:
             warn_of_void(name, text, source, NOT_OURS)
@@ -214,7 +214,7 @@ def _asked_of_aws(config: RetryConfig, environ: Mapping[str, str], names: Collec
     aws_config, asked_by = in_code if config.is_settled("aws_config") else found.get("aws_config", in_code)
     if aws_config is False:
         return {}
-    from ..smithy.aws import from_aws_settings  # few ask for it, and it brings a parser of files
+    from ..smithy.aws import from_aws_settings  # few ask for it, and it loads a file parser
 
     settled = {*found, *filter(config.is_settled, names)}
     return from_aws_settings(environ, aws_config, source=asked_by, settled=settled)

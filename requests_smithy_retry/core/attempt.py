@@ -1,4 +1,4 @@
-"""A failed attempt as a strategy is shown it (contract 1): one exception, for responses and for errors alike."""
+"""A failed attempt as a strategy gets it (contract 1): one exception, for responses and for errors alike."""
 
 from __future__ import annotations
 
@@ -26,18 +26,17 @@ else:  # pragma: no branch - for typing.get_type_hints; strategies know no HTTP 
 
 
 class AttemptFailed(Exception):
-    """One attempt that failed, as ``refresh_retry_token_for_retry`` is shown it.
+    """One failed attempt, as it is passed to ``refresh_retry_token_for_retry``.
 
-    It implements :class:`ErrorRetryInfo` and :class:`HasFault`, so a strategy need know nothing else of it. The
+    It implements :class:`ErrorRetryInfo` and :class:`HasFault`; a strategy needs to know nothing else about it. The
     exception that the attempt raised, if it raised one, is its ``__cause__``. A caller never gets it.
 
-    :param outcome: what came of the attempt.
-    :param clock: the clock of the call. Who waits by it holds no connection meanwhile; the wait ends with the call's
-        ``cancel`` and ``max_wait``, and is a part of its history. A ``sleep`` past the deadline raises ``RetryError``
-        at once.
+    :param outcome: the outcome of the attempt.
+    :param clock: the clock of the call. A wait on it holds no connection, ends with the call's ``cancel`` and
+        ``max_wait``, and is part of its history. A ``sleep`` past the deadline raises ``RetryError`` at once.
     :param deadline: the moment on that clock by which each wait must end; None for no limit.
     :param options: those of the ``retry_options`` blocks around the call.
-    :param call: of an adapter; None where a program drives the strategy by hand.
+    :param call: the adapter's call; None if a program drives the strategy by hand.
     """
 
     _fault: Fault = None
@@ -63,9 +62,9 @@ class AttemptFailed(Exception):
 
     @classmethod
     def around(cls, error: BaseException, clock: Clock) -> AttemptFailed:
-        """Return what a strategy was shown: this, or an exception of a program that drives the strategy by hand.
+        """Return the failed attempt itself, or one around the exception of a program that drives a strategy by hand.
 
-        :param clock: the strategy's; the options and the deadline are those of the ``retry_options`` blocks around.
+        :param clock: the strategy's; options and deadline are those of the surrounding ``retry_options`` blocks.
         """
         if isinstance(error, cls):
             return error
@@ -90,7 +89,7 @@ class AttemptFailed(Exception):
         return self.judged(None)
 
     def judged(self, policy: Policy | None) -> Classification:
-        """Return the verdict, by the classifiers of a policy if nobody has asked for it yet.
+        """Return the verdict, and compute it first, by the classifiers of a policy, if it is not known yet.
 
         :param policy: None: that of the call, or the default classifiers.
         """
@@ -110,11 +109,11 @@ class AttemptFailed(Exception):
 
     @property
     def known_verdict(self) -> Classification | None:
-        """The verdict; None: nobody has asked for it yet."""
+        """The verdict; None if it was not computed yet."""
         return self.__dict__.get("_verdict")
 
     def judge_as(self, verdict: Classification, fault: Fault) -> None:
-        """Take a verdict that was given already, in place of that of the classifiers and of the error itself."""
+        """Use a given verdict in place of those of the classifiers and of the error itself."""
         self._verdict, self._own, self._fault = verdict, None, fault
 
     def indicated(self, policy: Policy) -> RetryReason:
@@ -156,10 +155,10 @@ class AttemptFailed(Exception):
             raise too_late(delay, source, is_over=not leaves_time(now, self.deadline))
 
     def wait_in(self, place: Place, what: str) -> Any:
-        """Wait in a place by the clock of the call, and return its answer."""
+        """Wait in a place on the clock of the call, and return its answer."""
         return wait_in(place, self.clock) if self._call is None else self._call.clock.wait_in(place, what)
 
-    # What the Smithy papers want an error to say of itself.
+    # The attributes that the Smithy papers want an error to have.
 
     @property
     def _reason(self) -> RetryReason | None:
@@ -168,13 +167,13 @@ class AttemptFailed(Exception):
 
     @cached_property
     def _own(self) -> Any:
-        """The exception that the attempt raised, where that says of itself what it is."""
+        """The exception that the attempt raised, if it has these attributes itself."""
         error: object = self.outcome.error
         return error if isinstance(error, ErrorRetryInfo) else None
 
     @property
     def is_retry_safe(self) -> bool | None:
-        """True: a classifier asks for a retry. False: one forbids it, or the client is at fault. None: nobody knows."""
+        """True: a classifier asks for a retry. False: one forbids it, or the client is at fault. None: unknown."""
         if self._own is not None:
             return self._own.is_retry_safe  # type: ignore[no-any-return]
         if self._reason is not None:
@@ -184,7 +183,7 @@ class AttemptFailed(Exception):
 
     @property
     def retry_after(self) -> float | None:
-        """The least delay before a retry, in seconds: what the server or a classifier asks for; None: nobody did."""
+        """The least delay before a retry, in seconds, which the server or a classifier asks for; None: neither does."""
         asked = None if self._call is None else self._call.policy.asked(self.outcome, self.verdict)
         said = [asked, floor_of(self.outcome.error), None if self._reason is None else self._reason.retry_after]
         return max((seconds for seconds in said if seconds is not None), default=None)
@@ -211,16 +210,14 @@ class AttemptFailed(Exception):
 
 
 def _defaults() -> tuple[RetryClassifier, ...]:
-    # Imported here: the strategies know no HTTP library, only their default classifiers do.
+    # Imported here: the strategies need no HTTP library, only their default classifiers do.
     from ..classifiers.defaults import default_classifiers
 
     return default_classifiers()
 
 
 def outcome_of(error: Any, *, ended: float = 0.0, wall: float = 0.0) -> Outcome:
-    """Return the outcome that an exception tells of, with the response that it carries, as those of
-    ``raise_for_status`` do.
-    """
+    """Return an exception as an outcome, with the response that it carries, if any, as from ``raise_for_status``."""
     if isinstance(error, AttemptFailed):
         return error.outcome
     if error is None:

@@ -76,7 +76,7 @@ def random_part() -> float:
 
 
 class ExponentialRetryBackoffStrategy:
-    """Doubling delays with a cap and jitter. The cap comes before the jitter.
+    """Doubling delays with a cap and jitter. The cap applies before the jitter.
 
     >>> steps = ExponentialRetryBackoffStrategy(backoff_scale_value=2, max_backoff=20, jitter_type="none")
     >>> [steps.compute_next_backoff_delay(retry) for retry in (0, 1, 2, 3, 4, 5, 10**6)]

@@ -1,4 +1,4 @@
-"""One call of ``send``: what it was asked for, and where it stands (contract 2)."""
+"""One call of ``send``: its arguments and its state (contract 2)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Plan(NamedTuple):
     """The values that all calls of an adapter share, computed once.
 
     :param policy: of the config, for a strategy whose tokens have none of their own.
-    :param beside: classifiers of the config, which are asked beside those of a strategy that is not built in.
+    :param beside: classifiers of the config, which are asked in addition to those of a strategy that is not built in.
     :param scopes: for a strategy whose tokens have none of their own.
     """
 
@@ -69,7 +69,7 @@ class Call:
 
     :param request: the caller's; it is not changed.
     :param how: the other arguments of ``send``.
-    :param rest: goes on with a body that broke off, by a response of which nothing was read; None: it does not.
+    :param rest: continues a body that broke off, with a response that is still unread; None for any other call.
     """
 
     scope: Scope
@@ -108,9 +108,9 @@ class Call:
         self.facts: RequestFacts = RequestFacts(request, config, options, plan.policy)
         self.began: float = adapter.clock.now()
         self.number: int = 0
-        """Of the attempt under way, or of the last one; 0: none was made."""
+        """The number of the attempt under way, or of the last one; 0: none was made."""
         self.token: Any = None
-        """That of the last attempt, or of the next one; None: the strategy refused the first one."""
+        """The token of the last attempt, or of the next one; None: the strategy refused the first one."""
         self.before: Before = AT_ONCE
         """The waits before the attempt."""
         self.started: float = 0.0
@@ -121,15 +121,15 @@ class Call:
         self.response: Response | None = None
         """The response of the attempt under way."""
         self.exchange: Exchange | None = None
-        """What the last attempt got, once that is looked at."""
+        """The response or the error of the last attempt, once it was looked at."""
         self.last: Outcome | None = None
-        """What came of it."""
+        """The outcome of the last attempt."""
         self.failed: AttemptFailed | None = None
-        """It, while a strategy decides about it."""
+        """The last attempt, while a strategy decides about it."""
         self.is_unsent: bool = False
-        """The token of a retry that was not sent yet: what it cost comes back if it is not."""
+        """The token is that of a retry that was not sent yet: if it never is, its cost is given back."""
         self.brought: int | None = None
-        """The bytes that a body had brought when it broke off; None: there is none, or its rest was asked for."""
+        """The bytes received of a body before it broke off; None: there is none, or its rest was requested."""
         self.tried: set[tuple[str, str]] = set()
         """The addresses at which it failed, each with its origin; a retry prefers others (contract 14.5)."""
         self.data: dict[str, Any] = {}
@@ -140,7 +140,7 @@ class Call:
 
     @property
     def clock(self) -> CallClock:
-        """The clock by which it waits, from one attempt to the next."""
+        """The clock for its waits, from one attempt to the next."""
         if self._clock is None:
             self._clock = CallClock(self, self.adapter.clock)
         return self._clock
@@ -155,7 +155,7 @@ class Call:
 
     @property
     def number_shown(self) -> int:
-        """The number of the attempt in the history, which counts on where a body goes on."""
+        """The number of the attempt in the history, which keeps counting when a body is continued."""
         return self.number if self._history is None else self.number + self._history.earlier
 
     @property
@@ -204,12 +204,12 @@ class Call:
 
     @property
     def is_done(self) -> bool:
-        """The response under way is a success at which nobody needs to look."""
+        """True if the response under way is a success that no classifier needs to see."""
         response = self.response
         return response is not None and response.status_code < 400 and not self.sees_successes
 
     def look_at(self, error: Exception | None) -> Outcome:
-        """Return what came of an attempt, and keep what it got."""
+        """Return the outcome of an attempt, and keep its response or its error."""
         response, request = self.response, self.request
         unwritten = error is not None and (this_thread.connecting is True or never_left(error))
         this_thread.connecting = False  # an attempt whose body made this one must not take it for its own
@@ -223,7 +223,7 @@ class Call:
         return self._described(exchange, unwritten=unwritten)
 
     def look_again(self) -> Outcome | None:
-        """Read the long or late rest of a body whose response is the last; return what came of it if it broke off."""
+        """Read the long or late rest of a body whose response is the last; return the outcome if it broke off."""
         exchange = self.exchange
         if exchange is None or not exchange.is_unread or exchange.is_released or not exchange.read_on():
             return None
@@ -261,11 +261,11 @@ class Call:
 
     @property
     def _is_a_rest(self) -> bool:
-        """True for an answer that goes on with a body that broke off, whose reader reads it."""
+        """True for an answer that continues a body that broke off, and that the reader of that body reads."""
         return self.rest is not None and self.rest.is_taken
 
     def _final(self, error: Exception | None) -> tuple[StopReason, str] | None:
-        """Return the reason for which nothing is to be decided about an error; None: there is no such reason."""
+        """Return the reason why an error is final, whatever a strategy would decide; None: there is no such reason."""
         if error is None:
             return None
         if is_interruption(error):
@@ -279,12 +279,12 @@ class Call:
     # The decision.
 
     def shown(self, outcome: Outcome) -> AttemptFailed:
-        """Return an attempt as a strategy is shown it."""
+        """Return an attempt in the form that a strategy gets."""
         self.failed = AttemptFailed(outcome, clock=self.clock, deadline=self.deadline, options=self.options, call=self)
         return self.failed
 
     def check_ahead(self, delay: float) -> None:
-        """Have the features look if the attempt after a delay is in vain.
+        """Have the features check whether the attempt after a delay would be in vain.
 
         :raises RetryError: if it is, or :class:`WaitEnded`.
         """
@@ -292,19 +292,19 @@ class Call:
             feature.check_ahead(self, delay)
 
     def tell_of_verdict(self, outcome: Outcome, verdict: Classification) -> None:
-        """Have the features hear of a verdict."""
+        """Report a verdict to the features."""
         for feature in self.plan.listening:
             feature.judged(self, outcome, verdict)
 
     @property
     def holds_a_connection(self) -> bool:
-        """True while a strategy decides about an attempt whose connection was not let go."""
+        """True while a strategy decides about an attempt whose connection was not released."""
         return self.failed is not None and not self.history.is_waiting
 
     def let_go_to_wait(self) -> None:
-        """Let go of what the last attempt got before the strategy waits, and record it.
+        """Release the connection of the last attempt before the strategy waits, and record the attempt.
 
-        :raises RetryError: if it got a response that is too long for that, and that the caller may yet want.
+        :raises RetryError: if its response is too long for that, and the caller may still want it.
         """
         if self.failed is None or self.history.is_waiting:
             return
@@ -319,9 +319,9 @@ class Call:
         return display_scope(self.scope_name)
 
     def goes_anew(self, function: Callable[[Response], Mapping[str, str] | None], source: str) -> bool:
-        """Ask the program for headers with which to send the request again; False: it is not to be sent.
+        """Ask the program for headers to send the request again with; return False if it is not to be sent.
 
-        :param function: given the response under way; it may send requests, so nothing is held meanwhile.
+        :param function: takes the response under way; it may send requests, so no connection is held meanwhile.
         """
         response = self.response
         assert response is not None
@@ -343,7 +343,7 @@ class Call:
         return True
 
     def retry(self, retry: ScheduledRetry) -> None:
-        """Record the last attempt and the retry that follows, and let go of what it got.
+        """Record the last attempt and the retry that follows, and discard the response of the attempt.
 
         :raises WaitEnded: if the wait before the retry is too long for the call.
         """
@@ -370,12 +370,12 @@ class Call:
 
     @property
     def is_noted(self) -> bool:
-        """The last attempt is in the record, as one that a retry follows."""
+        """True if the last attempt is recorded already, with the retry that follows."""
         return self._noted is self.last
 
     @property
     def known_verdict(self) -> Classification | None:
-        """The verdict on the attempt that is being decided about; None: nobody has asked for it."""
+        """The verdict on the attempt that a strategy decides about; None if it was not computed yet."""
         return None if self.failed is None else self.failed.known_verdict
 
     @property
@@ -395,7 +395,7 @@ class Call:
         return most_attempts(self.strategy) if own is None else None if own == UNLIMITED else own
 
     def go_by(self, token: object) -> None:
-        """Go by the policy and the scope of a first token; where it has none, by those of the adapter."""
+        """Use the policy and the scope of a first token; if it has none, those of the adapter."""
         if isinstance(token, StandardRetryToken):
             if token.issuer is not self.strategy:
                 warn_of_wrapped(self.strategy, token.issuer, self.config, self.adapter.clock)
@@ -405,20 +405,20 @@ class Call:
             self.scope = self.plan.scopes.get(self.scope_name)
 
     def give_back(self) -> None:
-        """Give back what a retry cost that was not sent, by its token."""
+        """Give back, through its token, the cost of a retry that was not sent."""
         give_back = getattr(self.token, "give_back", None)
         if self.is_unsent and give_back is not None:
             give_back()
         self.is_unsent = False
 
     def forget(self) -> None:
-        """Refer to nothing that was got any more: an exception's traceback, or a body that is read on, leads here."""
+        """Drop all references to results: a traceback, or a body that is read later, may keep this call alive."""
         if self.exchange is not None:
             self.exchange.forget()
         self.response = self.exchange = self.last = self._noted = self.failed = self._clock = self._history = None
 
     def close(self) -> None:
-        """Close what was got and not handed over, after an interruption."""
+        """Close a response that was not handed over, after an interruption."""
         this_thread.connecting = False
         if self.exchange is not None:
             self.exchange.close()
@@ -427,7 +427,7 @@ class Call:
             self.response.close()
 
     def break_off(self, stopped: BaseException) -> None:
-        """Clean up after an interruption, and tell listeners of an attempt of whose end they have not heard."""
+        """Clean up after an interruption, and report to listeners the end of an attempt that they saw begin."""
         self.close()
         self.give_back()
         if self.observed is not None and self.observed.is_under_way:

@@ -78,7 +78,7 @@ class BrokenBody:
     """The raw stream of a response whose body broke off: as it was, but reading it raises the error (contract 11.2).
 
     :param raw: the urllib3 response.
-    :param error: that its body ended with.
+    :param error: the error that its body ended with.
     """
 
     def __init__(self, raw: Any, error: Exception) -> None:
@@ -86,12 +86,12 @@ class BrokenBody:
         self._broken_error = error
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_broken"):  # of a copy, which has nothing yet
+        if name.startswith("_broken"):  # on a copy, which is still empty
             raise AttributeError(name)
         return getattr(self._broken_raw, name)
 
     def stream(self, *_: Any, **__: Any) -> NoReturn:
-        """Raise the error; afterwards one like it, since the traceback of what is raised leads back to this stream."""
+        """Raise the error; afterwards one like it, since the traceback of a raised error refers to this stream."""
         error = self._broken_error
         self._broken_error = again = type(error).__new__(type(error))
         vars(again).update(vars(error))
@@ -105,9 +105,9 @@ class BrokenBody:
 
 
 def with_broken_body(response: Response, error: Exception) -> Response:
-    """Return a response of which reading the body raises an error.
+    """Return a response whose body raises an error when it is read.
 
-    ``requests`` keeps the cookies of each head before it reads the body, and so it gets both.
+    ``requests`` keeps the cookies of each head before it reads the body, so it gets both.
     """
     raw: Any = BrokenBody(response.raw, error.with_traceback(None))
     response.raw, response._content, response._content_consumed = raw, False, False

@@ -31,7 +31,7 @@ from ..wire.upload import BodyChanged
 from .time_limits import TimeLimits, as_body_failure
 
 BROKEN = requests.exceptions.ChunkedEncodingError, requests.exceptions.ContentDecodingError
-"""The errors in a body that do not count in a redirect, whose body is not needed, as in requests."""
+"""The errors in a body that are ignored for a redirect, whose body is not needed, as in requests."""
 DRAIN_BYTES = 65_536
 """The most bytes of a discarded body that are read to keep its connection."""
 DRAIN_STALL = 0.1
@@ -41,7 +41,7 @@ DRAIN_SECONDS = 1.0
 MUTEX_SECONDS = 1.0
 """Seconds to wait for a pool's lock; a signal that hit its queue may have left it locked for good."""
 BODY_PART = 10_240
-"""The size of the parts in which requests reads."""
+"""The size of the chunks that requests reads."""
 HOOK_SECONDS = 0.25
 """The most seconds for which a response hook waits for the body to be at hand."""
 NO_HOOKS: dict[str, list[Any]] = {"response": []}
@@ -50,19 +50,19 @@ IN_ANY_TIME = nullcontext()
 
 
 class Exchange:
-    """What one attempt got: a response with its connection, or an error, or both where a body broke off.
+    """The result of one attempt: a response with its connection, or an error, or both if a body broke off.
 
     :param is_streamed: the caller wants the body of the last response unread.
     """
 
     peeked: Peeked | None = None
-    """The beginning of a body that is not read, where it was looked at."""
+    """The beginning of an unread body, if it was peeked at."""
     is_unread: bool = False
-    """The end of a failed response's body is long, late or broken: it must be read if the response is the last."""
+    """The rest of a failed response's body is long, late or broken: it must be read if the response is the last."""
     is_released: bool = False
-    """Its connection was let go; its body is at hand."""
+    """Its connection was released; its body is at hand."""
     is_lost: bool = False
-    """It was let go before its body was known, so it cannot be handed over any more."""
+    """It was released before its body was known, so it can no longer be handed over."""
 
     def __init__(
         self, response: Response | None, error: Exception | None, *, is_streamed: bool, limits: TimeLimits | None
@@ -79,7 +79,7 @@ class Exchange:
 
     @property
     def is_success(self) -> bool:
-        """The response is a whole one below 400, as far as is known."""
+        """The response is complete and below 400, as far as is known."""
         return self.error is None and self.response is not None and self.response.status_code < 400
 
     @property
@@ -89,11 +89,11 @@ class Exchange:
 
     @property
     def head(self) -> Mapping[str, str] | None:
-        """The header fields of a response from 400 on, whose body may have broken off; None: there is none."""
+        """The header fields of a response of 400 or above, whose body may have broken off; None: there is none."""
         return None if self.response is None or self.response.status_code < 400 else self.response.headers
 
     def _peek(self) -> bool:
-        """Look at the beginning of a failed response's body. False: it cannot be looked at, only read."""
+        """Peek at the beginning of a failed response's body. False: it can only be read."""
         assert self.response is not None
         with self._in_time():
             waits_for_hooks = has_hooks(self.response.request) and this_thread.deadline is None
@@ -101,9 +101,9 @@ class Exchange:
         return self.peeked is not None
 
     def look(self) -> bytes:
-        """Return the beginning of an unread body that is JSON and short, decoded, as far as it comes in time.
+        """Return the decoded beginning of an unread body that is short JSON, as far as it arrives in time.
 
-        It is looked at once, before the response is handed over or let go.
+        It is peeked at only once, before the response is handed over or released.
         """
         if self.peeked is None and self.response is not None:
             with self._in_time():
@@ -126,7 +126,7 @@ class Exchange:
     def read_on(self) -> bool:
         """Read the long or late rest of a body whose response is final; return True if it broke off.
 
-        One that the caller streams is the caller's to read.
+        A body that the caller streams is left to the caller.
         """
         self.is_unread = False
         if not self.is_streamed:
@@ -134,7 +134,7 @@ class Exchange:
         return self.error is not None
 
     def release(self, *, reusable: bool) -> bool:
-        """Let go of the connection while the operation waits, and may yet end with this response. False: it cannot."""
+        """Release the connection for a wait after which this response may still be returned. False: it cannot be."""
         if self.response is not None and not self.is_released:
             if self.error is None and not self._outlives_connection():
                 return False
@@ -142,13 +142,13 @@ class Exchange:
         return True
 
     def discard(self, *, reusable: bool) -> None:
-        """Discard it, because a retry follows. If that is not sent after all, this response is the last one."""
+        """Discard it, because a retry follows. If the retry is not sent after all, this response is the last one."""
         if self.response is not None and not self.is_released:
             self.is_lost = not self._outlives_connection()
             self._release(self.response, reusable=reusable)
 
     def _release(self, response: Response, *, reusable: bool) -> None:
-        """Let the connection go. A short body stays with the response, in case somebody kept it."""
+        """Release the connection. A short body stays with the response, in case somebody kept it."""
         if self.peeked is not None and self.peeked.whole and not is_read(response):
             response._content, response._content_consumed = self.peeked.prefix, True
         with self._in_time():
@@ -156,26 +156,26 @@ class Exchange:
 
     def _close(self, response: Response, *, reusable: bool) -> None:
         release_connection(response.raw, reusable=reusable)
-        if response.raw is not None:  # one that a mix-in or a test made by hand need not have any
+        if response.raw is not None:  # one made by hand, by a mix-in or a test, may have none
             response.close()
         self.is_released = True
 
     def _in_time(self) -> AbstractContextManager[None]:
-        """Bound reads by the end of the attempt, also once it is over."""
+        """Bound reads by the end of the attempt, even once it is over."""
         return IN_ANY_TIME if self.limits is None else this_thread.under(self.limits.bound)
 
     def _outlives_connection(self) -> bool:
-        """Return True if the whole body is there once the connection is let go; an unread one is looked at for it."""
+        """Return True if the whole body stays available without the connection; peek at an unread one to find out."""
         assert self.response is not None
         if self.is_streamed and self.response.status_code >= 400 and not self._peek():
             return self._read() is None
         return not self.is_unread and (self.peeked is not None or is_read(self.response))
 
     def finalize(self, *, raises: bool) -> None:
-        """Prepare it for the caller, because it is the last one. Its limits end here for a body that the caller reads.
+        """Prepare it for the caller, because it is the last one. Its limits end here if the caller reads the body.
 
         :param raises: the caller gets an exception that carries the response. A caller who wanted to stream it never
-            enters the ``with`` block that would have let go of its connection.
+            enters the ``with`` block that would have released its connection.
         """
         response = self.response
         if response is None or self.is_released:
@@ -186,18 +186,18 @@ class Exchange:
             self.limits.lift(response)
 
     def _is_read_out(self) -> bool:
-        """Read the body, unless it is wanted unread and is neither short nor there; return True if it is read."""
+        """Read the body, unless the caller streams it and it is neither short nor read; return True if it is read."""
         if self.is_streamed and not self._outlives_connection():
             return False
         return self._read() is None
 
     def close(self) -> None:
-        """Close the response and its connection, unless it was let go."""
+        """Close the response and its connection, unless it was released."""
         if self.response is not None and not self.is_released:
             self._close(self.response, reusable=False)
 
     def forget(self) -> None:
-        """Refer to nothing that was handed over: the traceback of its error may lead here."""
+        """Drop the references to what was handed over: the traceback of its error may refer to this object."""
         self.response = self.error = None
 
 
@@ -213,7 +213,7 @@ def named(error: Exception, request: PreparedRequest, *, has_response: bool, lim
 
 
 def release_connection(raw: Any, *, reusable: bool) -> None:
-    """Let the connection of a response go: an idle one to its pool, any other one closed, and its place to the pool."""
+    """Release a response's connection: return an idle one to its pool; close any other, and free its place there."""
     connection: Any = getattr(raw, "_connection", None)
     if connection is None:
         if not reusable:
@@ -258,16 +258,16 @@ def _drained(raw: Any, connection: Any) -> bool:
 
 
 def _close_idle(raw: Any) -> None:
-    """Close the connection that a response was read over, where it lies in its pool again.
+    """Close the connection that a response was read from, if it is back in its pool.
 
-    urllib3 puts it back once the last byte was read, which is before a body turns out not to be decodable. Whom the
-    pool gave it to meanwhile keeps it: nothing is closed under another thread.
+    urllib3 puts it back once the last byte was read, which is before a body turns out not to be decodable. A thread
+    that took it from the pool meanwhile keeps it: nothing is closed under another thread.
     """
     original: Any = getattr(raw, "_original_response", None)
     queue: Any = getattr(getattr(raw, "_pool", None), "pool", None)
     if original is None or queue is None:
         return
-    mutex: Any = getattr(queue, "mutex", None)  # gevent's queue has no mutex and needs no mutex
+    mutex: Any = getattr(queue, "mutex", None)  # gevent's queue has no mutex and needs none
     is_ours = False
     try:
         is_ours = mutex is not None and mutex.acquire(timeout=MUTEX_SECONDS)
@@ -281,9 +281,9 @@ def _close_idle(raw: Any) -> None:
 
 
 def complete(response: Response, request: PreparedRequest | None) -> None:
-    """Make sure that a body is whole (contract 14.4), and by the attempt's deadline.
+    """Make sure that a body is complete (contract 14.4), by the attempt's deadline.
 
-    :param request: where it has hooks, they come first if the body is long or late, or left unread for them; None:
+    :param request: if it has hooks, they come first for a body that is long or late, or left unread for them; None:
         read it.
     :raises Exception: for a body that is not whole, as requests raises it, or ``TimeoutError``.
     """
@@ -302,7 +302,7 @@ def complete(response: Response, request: PreparedRequest | None) -> None:
     else:
         read_by_the_clock(response, [], BODY_PART)
     if getattr(raw, "_decoder", None):
-        verify_whole(response)  # a body that was read to its end may lack that of its coding
+        verify_whole(response)  # the coding of a body that was read to its end may still be incomplete
 
 
 def has_hooks(request: PreparedRequest | None) -> bool:
@@ -311,12 +311,12 @@ def has_hooks(request: PreparedRequest | None) -> bool:
 
 
 def is_left_to_hooks(response: Response) -> bool:
-    """Return True if hooks are to find a body unread: it is whole, or so long or late that they are not to wait for it.
+    """Return True if hooks get a body unread: it is complete, or so long or late that they should not wait for it.
 
-    Under a deadline, and where only its decoding shows whether it is whole, it is read before.
+    Under a deadline, and if only its decoding shows whether it is complete, it is read first.
     """
     is_bounded = this_thread.deadline is not None
-    seconds = None if is_bounded else HOOK_SECONDS if response.status_code < 400 else 0.0  # that was waited for
+    seconds = None if is_bounded else HOOK_SECONDS if response.status_code < 400 else 0.0  # the wait is over already
     found = arrived(response.raw, UNREAD_BYTES, seconds)
     if found is Arrived.WHOLE and response.headers.get("content-encoding"):
         return not is_bounded and response.status_code >= 300
@@ -324,10 +324,10 @@ def is_left_to_hooks(response: Response) -> bool:
 
 
 def read_by_the_clock(response: Response, parts: list[bytes], size: int) -> None:
-    """Read a body by the deadline, even if a few coded bytes make gigabytes without another read from a socket.
+    """Read a body by the deadline, even if a few coded bytes become gigabytes without another read from a socket.
 
-    :param parts: what was read of it already; the rest is added, as far as it comes.
-    :param size: of a part; after each one the clock is looked at.
+    :param parts: the parts that were read already; the rest is added, as far as it arrives.
+    :param size: the size of a part; the clock is checked after each one.
     """
     for part in response.iter_content(size):
         parts.append(part)
@@ -336,7 +336,7 @@ def read_by_the_clock(response: Response, parts: list[bytes], size: int) -> None
 
 
 def received_by(response: Response) -> int | None:
-    """Return the encoded bytes that the last connection brought of a body; None: nobody counted them."""
+    """Return the encoded bytes of a body that came over the last connection; None if they were not counted."""
     watch = getattr(getattr(response.raw, "_original_response", None), "watch", None)
     brought = getattr(watch, "brought", None)
     return brought if isinstance(brought, int) else None

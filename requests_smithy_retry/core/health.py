@@ -1,4 +1,4 @@
-"""The health of a service: what its attempts saw, whether or not a retry may follow them."""
+"""The health of a service as its attempts show it, whether or not a retry may follow them."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ KNOWN_FOR = 300.0
 LATE = 2
 """The number of an operation that gave up late, after its service was back: not the first one."""
 SOON = 1.0
-"""Seconds in which a service answers of which nothing else is known."""
+"""Seconds in which a service is assumed to answer while nothing else is known."""
 
 
 class Failing(NamedTuple):
-    """What failed since a service last answered well.
+    """The failures since a service last answered successfully.
 
     :param since: the first failure; or, if nothing failed, the first operation that gave up.
     :param until: the last one.
-    :param attempt_failed: at least one attempt did; else operations gave up before they sent anything.
+    :param attempt_failed: at least one attempt failed; otherwise operations gave up before they sent anything.
     :param gave_up: the number of operations that gave up.
     """
 
@@ -38,15 +38,15 @@ class Failing(NamedTuple):
 
 
 class Health:
-    """The last thing seen of one service. Threads share it: what they see is one value, which is replaced whole."""
+    """The last state seen of one service. Threads share it as one value, which is only replaced as a whole."""
 
     def __init__(self) -> None:
         self._failing: Failing | None = None
         """None: the last thing seen was a success."""
         self._back_at: float = -inf
-        """When the attempt was sent whose success ended the last outage in which operations gave up."""
+        """The moment at which the attempt was sent that ended the last outage in which operations gave up."""
         self.latency: float | None = None
-        """Seconds that the last success took; None: none was seen."""
+        """Seconds that the last success took; None before the first."""
         self.renew_lock()
         renew_lock_after_fork(self)
 
@@ -57,7 +57,7 @@ class Health:
     def failed(self, began: float, now: float) -> None:
         """Record an attempt that shows that the service fails; ``began`` is when it was sent."""
         if began < self._back_at:
-            return  # it shows that of the outage before
+            return  # it belongs to the outage before
         with self._lock:
             known = self._known(began) or Failing(now, now)
             since = known.since if known.attempt_failed else now
@@ -77,9 +77,9 @@ class Health:
             return past
 
     def gave_up(self, began: float | None, now: float) -> int:
-        """Count an operation that gave up, and return its number since the service last answered well.
+        """Count an operation that gave up, and return its number since the service last answered successfully.
 
-        :param began: when its last attempt was sent; None: nothing was. One sent before the service was back is of
+        :param began: when its last attempt was sent; None: nothing was. One sent before the service was back belongs to
             the outage before: it is not counted, and its number is :data:`LATE`.
         """
         if began is not None and began < self._back_at:
@@ -111,7 +111,7 @@ def had_time(outcome: Outcome, options: OperationOptions, deadline: float | None
     """Return False if the deadline of a block ended an attempt before its service usually answers.
 
     :param deadline: of the call, on its clock; it may be that of the block.
-    :param usual: seconds in which the service last answered well; None: that is not known, so :data:`SOON` counts.
+    :param usual: seconds that the service's last success took; None: that is not known, so :data:`SOON` applies.
     """
     if options.deadline is None or leaves_time(outcome.ended, deadline):
         return True
@@ -131,7 +131,7 @@ def shows_failure(
 
     :param verdict: None: no classifier was asked.
     :param is_translated: the options come from a urllib3 ``Retry``.
-    :param had_time: as :func:`had_time` tells.
+    :param had_time: the result of :func:`had_time`.
     """
     if outcome.has_progressed:
         return None  # it answered before it broke off

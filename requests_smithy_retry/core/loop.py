@@ -1,7 +1,7 @@
 """The loop (contract 2): one operation, from its first attempt to what the caller gets. Read this file first.
 
-It asks the strategy, whatever its class, by the three methods of the Smithy papers. A strategy says yes by the token of
-a retry, and no by ``RetryError``. The loop alone sends, waits and tells.
+It asks the strategy, whatever its class, through the three methods of the Smithy papers. A strategy allows a retry by
+returning a token, and refuses one by raising ``RetryError``. Only the loop sends, waits and reports.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from .strategy import StandardRetryToken, delay_of
 from .waiting import WaitEnded
 
 WANTED = EXHAUSTED | {StopReason.STRATEGY_REFUSED}
-"""The reasons that say that a retry was wanted; for a 404, say, the classifiers know better."""
+"""The reasons that claim that a retry was wanted; for a 404, for instance, that of the classifiers replaces them."""
 
 
 def run(call: Call, attempt: Outcome | None = None) -> Response:
-    """Send until there is nothing to retry, or the strategy says no; return or raise what the last attempt got.
+    """Send until there is nothing to retry, or the strategy refuses; return or raise the result of the last attempt.
 
-    :param attempt: the first one, if it was made already: a body that broke off in its reader's hands.
+    :param attempt: the first one, if it was made already: a body that broke off while the caller read it.
     """
     outer = this_thread.tried, this_thread.deadline
     this_thread.tried = call.tried
@@ -56,7 +56,7 @@ def run(call: Call, attempt: Outcome | None = None) -> Response:
 
 
 def until_it_stops(call: Call, attempt: Outcome | None) -> Response:
-    """Operate, and clean up after an interruption."""
+    """Run the operation, and clean up after an interruption."""
     try:
         response = operate(call, attempt)
         if call.facts.body is not None:
@@ -101,7 +101,7 @@ def operate(call: Call, attempt: Outcome | None) -> Response:
 
 
 def begin(call: Call) -> RetryError | None:
-    """Acquire the first token, and return None; or the refusal: one attempt is made all the same, and no other."""
+    """Acquire the first token, and return None; or return the refusal, after which exactly one attempt is made."""
     refusal = None
     try:
         token = call.strategy.acquire_initial_retry_token(token_scope=call.scope_name)
@@ -139,7 +139,7 @@ def make_attempt(call: Call) -> Exception | None:
     else:
         return None
     try:
-        raise StoppedByProgram(stopped)  # by a listener, and not what requests made of it
+        raise StoppedByProgram(stopped)  # the listener's own exception, not as requests wrapped it
     finally:
         del stopped  # its traceback refers to this frame
 
@@ -170,7 +170,7 @@ def ask_strategy(call: Call, failed: AttemptFailed, first_refusal: RetryError | 
         if refusal.stop_reason not in WANTED or reason_wanted(failed.verdict.votes) is not None:
             raise
         is_refused = True
-    except AttemptFailed as raised:  # the Smithy guide's strategies raise what they were shown
+    except AttemptFailed as raised:  # the Smithy guide's strategies raise the error that they were given
         if raised is not failed:
             raise
         failed.__traceback__ = None  # its frames refer to it
@@ -191,7 +191,7 @@ def source_of(token: object) -> str:
 
 
 def retry_of(call: Call, failed: AttemptFailed) -> ScheduledRetry:
-    """Return the retry for which the strategy has given a token."""
+    """Return the retry for which the strategy has issued a token."""
     token, waited = call.token, call.clock.waited
     # A foreign token may use the names for something else.
     payment, verdict = getattr(token, "payment", None), getattr(token, "classification", None)
@@ -251,7 +251,7 @@ def succeed_late(call: Call) -> Response:
 
 
 def give_up(call: Call, refusal: RetryError) -> Response:
-    """Hand over what the last attempt got, because no other one follows."""
+    """Hand over the result of the last attempt, because no other one follows."""
     try:
         history = end_refused(call, refusal)
     except WaitEnded as ended:
@@ -262,7 +262,7 @@ def give_up(call: Call, refusal: RetryError) -> Response:
 
 
 def end_refused(call: Call, refusal: RetryError) -> RetryHistory:
-    """Record the last attempt and the end of the operation, and prepare for its caller what the attempt got.
+    """Record the last attempt and the end of the operation, and prepare the attempt's result for the caller.
 
     :raises WaitEnded: in place of a wait.
     """
@@ -310,7 +310,7 @@ def hand_over(call: Call, history: RetryHistory) -> Response:
 
 
 def hand_over_error(call: Call, error: Exception, history: RetryHistory) -> Response:
-    """Raise an error; or return the response whose body raises it, if that sets cookies, which are the session's."""
+    """Raise an error; or return the response whose body raises it, if it sets cookies, which the session needs."""
     assert call.exchange is not None
     response = call.exchange.response
     try:
@@ -330,7 +330,7 @@ def with_history(error: Exception, history: RetryHistory) -> Exception:
 
 
 def raise_alone(call: Call, error: BaseException) -> Response:
-    """Raise an error with the context that it has: it must not lose its own cause to one that is being handled."""
+    """Raise an error with its own context, which an exception that is being handled must not replace."""
     call.forget()  # what is handed over is not closed
     context = error.__context__
     try:
@@ -363,9 +363,9 @@ def end_wait(call: Call, ended: WaitEnded) -> Response:
 def end_history(
     call: Call, reason: StopReason, why: str, verdict: Classification | None, seconds: float | None = None
 ) -> RetryHistory:
-    """Return the record of an operation that is over; log it, count it, and tell listeners.
+    """Return the record of an operation that is over; log it, count it, and notify listeners.
 
-    :param seconds: after which it is worth to call again; None: the last answer may tell.
+    :param seconds: the seconds after which a new call is worthwhile; None: taken from the last answer, if it has any.
     """
     last, now = call.last, call.adapter.clock.now()
     if seconds is None and last is not None and reason is not StopReason.SUCCESS:
@@ -386,16 +386,16 @@ def end_history(
 
 
 def go_on(call: Call, request: PreparedRequest, rest: Rest, error: Exception, brought: int) -> Response:
-    """Go on with a body that broke off, as an operation of its own that retries the call which brought it.
+    """Continue a body that broke off, as an operation of its own that retries the call that brought it.
 
-    :param brought: the bytes that came before over the connection that broke off.
+    :param brought: the bytes received before over the connection that broke off.
     """
     outer = this_thread.deadline, this_thread.connecting, this_thread.peer
     kept = current_options.set(call.options)
     try:
         again = Call(call.adapter, request, True, call.timeout, call.how, call.options, rest)
         if not call.stream:
-            again.limits = call.limits  # one in its reader's hands has time of its own
+            again.limits = call.limits  # a body that the caller reads has time of its own
         if call.observed is not None and not call.observed.is_under_way:
             again.observed = call.observed
         again.scope_name, again.data, again.brought = call.scope_name, call.data, brought
@@ -406,4 +406,4 @@ def go_on(call: Call, request: PreparedRequest, rest: Rest, error: Exception, br
         current_options.reset(kept)
         this_thread.deadline, this_thread.connecting, this_thread.peer = outer
         if call.limits is not None and not call.stream:
-            this_thread.deadline = call.limits.bound  # the body is read on
+            this_thread.deadline = call.limits.bound  # the rest of the body is read now

@@ -45,7 +45,7 @@ class Delay(NamedTuple):
     """The wait before a retry.
 
     :param backoff: the computed part, for decorrelated jitter.
-    :param longest: seconds after the beginning of the operation in which a wait that is asked for must be over.
+    :param longest: seconds after the beginning of the operation by which a requested wait must be over.
     """
 
     seconds: float
@@ -56,7 +56,7 @@ class Delay(NamedTuple):
 
 
 class TooLong(NamedTuple):
-    """A hint that asks for a longer wait than is made, and the reason as a phrase."""
+    """A hint that asks for a longer wait than allowed, and the reason as a phrase."""
 
     hint: Hint
     why: str
@@ -88,9 +88,9 @@ class Policy:
         self.hints = hints
         self.counts = counts
         self.sees_successes: bool = any(map(sees_successes, classifiers))
-        """A classifier wants to be asked about responses below 400."""
+        """True if a classifier is asked about responses below 400."""
         self.vouching: tuple[Vouches, ...] = tuple(item for item in classifiers if isinstance(item, Vouches))
-        """The classifiers that may know a request."""
+        """The classifiers that may recognize a request."""
         self.heeds_hints: bool = config.heeds_hints
         self.most_attempts: int | None = config.most_attempts
         self._take_previous: tuple[bool, ...] = tuple(map(takes_previous_delay, backoffs))
@@ -174,14 +174,14 @@ def classifiers_of(config: RetryConfig, features: tuple[Feature, ...]) -> tuple[
     """Return the classifiers that a config asks for, in order."""
     if isinstance(config.classifiers, Only):
         return in_order(config.classifiers)
-    # Imported here: the strategies know no HTTP library, only their default classifiers do.
+    # Imported here: the strategies need no HTTP library, only their default classifiers do.
     from ..classifiers.defaults import default_classifiers
 
     return in_order((*default_classifiers(config, features), *config.classifiers))
 
 
 def classifiers_beside(config: RetryConfig, features: tuple[Feature, ...]) -> tuple[RetryClassifier, ...]:
-    """Return the classifiers that an adapter's options add to those of a strategy of the program's own."""
+    """Return the classifiers that an adapter's options add to those of a custom strategy."""
     if isinstance(config.classifiers, Only):
         return config.classifiers
     of_options = (item for feature in features if feature.is_optional for item in feature.classifiers(config))
@@ -189,7 +189,7 @@ def classifiers_beside(config: RetryConfig, features: tuple[Feature, ...]) -> tu
 
 
 def is_seconds(value: Any) -> TypeGuard[float]:
-    """Return True for a finite real number of any type, numpy's among them, but not for a bool."""
+    """Return True for a finite real number of any type, including numpy's, but not for a bool."""
     number_of_any_type = isinstance(value, Real) and not isinstance(value, bool)
     return number_of_any_type and bool(abs(value) <= sys.float_info.max)
 

@@ -1,8 +1,8 @@
-"""The seams of features (contract 2). The heart imports none of them; :mod:`~requests_smithy_retry.features.table`
-lists them.
+"""The hooks of features (contract 2). The core imports no feature; :mod:`~requests_smithy_retry.features.table` lists
+them.
 
-A feature may bring classifiers, read hints, look ahead of each delay, wrap each send, and learn each verdict on a
-failure. What only listens is a listener.
+A feature may add classifiers, read hints, check ahead of each delay, wrap each send, and receive each verdict on a
+failure. Code that only observes is a listener.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 
 class Feature:
-    """The seams. Override what is needed."""
+    """The hooks of a feature. Override what is needed."""
 
     is_optional = False
-    """Only an option brings it, so its classifiers are asked beside those of any strategy."""
+    """Only an option enables it, so its classifiers are asked in addition to those of any strategy."""
 
     def classifiers(self, config: RetryConfig) -> tuple[RetryClassifier, ...]:
-        """Return classifiers to be asked beside the default ones."""
+        """Return classifiers to be asked in addition to the default ones."""
         return ()
 
     def hint(self, outcome: Outcome) -> Hint | None:
@@ -44,21 +44,21 @@ class Feature:
         return None
 
     def around(self, send: Send, call: Call) -> Response:
-        """Make one attempt by ``send``, once what has to come before it is done.
+        """Make one attempt with ``send``, after whatever has to come before it.
 
         To wait, use the clock of the call. To end the call without the attempt, raise ``RetryError``.
         """
         return send(call)
 
     def check_ahead(self, call: Call, delay: float) -> None:
-        """End the call before the delay of a retry, as ``around`` would after it, if that is known already."""
+        """End the call before the delay of a retry, if it is known that ``around`` would end it afterwards."""
 
     def judged(self, call: Call, outcome: Outcome, verdict: Classification) -> None:
-        """Learn the verdict on an attempt that failed, or that a classifier looked at."""
+        """Receive the verdict on an attempt that failed, or that a classifier looked at."""
 
 
 class Sent(NamedTuple):
-    """The attempt that brings a body, as far as what becomes of the body needs it.
+    """The attempt that brings a body, with what is needed to continue the body.
 
     :param number: in the history, from 1.
     :param started: the moment on the clock.
@@ -73,18 +73,18 @@ class Sent(NamedTuple):
 
 
 class Rest(Protocol):
-    """The rest of a body that broke off, for which a call of its own asks."""
+    """The rest of a body that broke off, which a call of its own requests."""
 
     brought_by: Sent
     """The attempt that brought the body to where it broke off."""
     is_streamed: bool
-    """The caller reads the body. False: an attempt does, and its operation tells how that ends."""
+    """The caller reads the body. False: an attempt does, and its operation reports how that ends."""
     is_taken: bool
-    """An answer has gone on with the body."""
+    """True once an answer has continued the body."""
 
     @property
     def refusal(self) -> tuple[StopReason, str] | None:
-        """The reason for which no rest can be asked for, and its phrase; None: it can."""
+        """The reason why the rest cannot be requested, and its phrase; None: it can."""
 
     def receive(self, response: Response, sent: Sent) -> object:
         """Receive an answer whose body is unread, and the attempt that brought it."""
@@ -93,21 +93,21 @@ class Rest(Protocol):
         """Return the stop reason of the call and its phrase, given those of its last answer."""
 
     def count(self, counters: Counters, scope: str, history: RetryHistory) -> None:
-        """Count the call as a part of the one whose body it is."""
+        """Count the call as a part of the one whose body it continues."""
 
 
 def overrides(feature: Feature, name: str) -> bool:
-    """Return True if a feature has a method of its own for a seam."""
+    """Return True if a feature has a method of its own for a hook."""
     return getattr(type(feature), name) is not getattr(Feature, name)
 
 
 def send_attempt(call: Call) -> Response:
-    """Make one attempt by the adapter of the call. A bound method would keep dropped adapters alive."""
+    """Make one attempt with the adapter of the call. A bound method would keep dropped adapters alive."""
     return call.adapter._send_attempt(call)
 
 
 def composed(features: tuple[Feature, ...]) -> Send:
-    """Return a send that goes through all features that stand around it, the first one outermost."""
+    """Return a send wrapped in all features that override ``around``, the first one outermost."""
     send: Send = send_attempt
     for feature in reversed(features):
         if overrides(feature, "around"):

@@ -100,14 +100,14 @@ class Quota:
         """
 
     def acquire(self, progress: Progress, bounds: Bounds, failure: Failure, failed: AttemptFailed) -> Grant | Refused:
-        """Decide about an operation whose attempt failed. It may block, by the clock of the failed attempt."""
+        """Decide about an operation whose attempt failed. It may block, on the clock of the failed attempt."""
         return Grant(progress, failure.delay)
 
     def succeeded(self, progress: Progress, now: float, latency: float = 0.0, timeout: float | None = None) -> None:
-        """Record that an operation succeeded after it had failed, as :meth:`first_try` does of others."""
+        """Record that an operation succeeded after it had failed, as :meth:`first_try` does for others."""
 
     def polled(self, progress: Progress) -> Progress:
-        """Record an attempt whose answer is not yet the one that is polled for."""
+        """Record a poll that did not get the wanted answer yet."""
         return progress
 
     def unsent(self, progress: Progress) -> None:
@@ -121,7 +121,7 @@ class Quota:
         return False
 
     def forget(self, now: float) -> None:
-        """Start over; whoever waits goes at once."""
+        """Start over; waiting operations proceed at once."""
 
     def snapshot(self, now: float) -> TokenBucketSnapshot | None:
         """Return an immutable view; None: there is no bucket."""

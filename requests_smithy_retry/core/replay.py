@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 SIMPLE_BODIES = frozenset({type(None), bytes, str})
-"""Bodies that never change, so that they need no care."""
+"""Types of bodies that never change, so they need no care."""
 
 FOLLOWED_STATUSES = frozenset({301, 302, 303, 307, 308, 401, 407})
 """After these answers the same body may be sent once more, by redirects and by authentication."""
@@ -68,7 +68,7 @@ def body_of(request: PreparedRequest) -> Body | None:
     """Return the body of a request if sending it again needs care; None: it needs none.
 
     :param request: the caller's; it is not changed.
-    :raises requests.exceptions.UnrewindableBodyError: if it was read in an earlier operation, and gives nothing more.
+    :raises requests.exceptions.UnrewindableBodyError: if it was read in an earlier operation, and is exhausted.
     """
     body: Any = request.body
     if isinstance(body, (bytes, str)):
@@ -82,7 +82,7 @@ def body_of(request: PreparedRequest) -> Body | None:
 class FileBody(Body):
     """A body that can seek: each attempt sends it from its first position.
 
-    It is sent again only while it is as long as the head says, or else as it was at its first end.
+    It is sent again only while it is as long as the head says, or without a length there, as long as the first time.
     """
 
     def __init__(self, request: PreparedRequest, position: int) -> None:
@@ -91,10 +91,10 @@ class FileBody(Body):
         self._reader = SeekableUpload(self._body, declared_length(request.headers), self._position)
 
     def _first_position(self, request: PreparedRequest, position: int) -> int:
-        """Return where the body begins; bring a file back from where an earlier operation left it.
+        """Return where the body begins; rewind a file from where an earlier operation left it.
 
-        For a redirect, requests rewinds only what has ``__iter__`` (a memory map has not); for a challenge nothing,
-        because the authentication should do that, and not each does. Otherwise the rest alone would be sent.
+        For a redirect, requests rewinds only bodies with ``__iter__`` (a memory map has none); for a challenge nothing,
+        because the authentication should do that, but not each one does. Otherwise only the rest would be sent.
         """
         is_where_it_was_left = _last.body() is self._body and _last.ended_at == position
         if not is_where_it_was_left or getattr(request, "_body_position", None) == position:
@@ -158,8 +158,8 @@ class InMemoryBody(Body):
 class OneShotBody(Body):
     """Any other body: it is sent again only if nothing of it was read yet.
 
-    A generator, an iterator or a stream would go on in the middle, and so might an object whose ``__iter__`` makes new
-    iterators of one source.
+    A generator, an iterator or a stream would continue in the middle, and so might an object whose ``__iter__`` makes
+    new iterators over one source.
     """
 
     def __init__(self, request: PreparedRequest) -> None:
@@ -171,7 +171,7 @@ class OneShotBody(Body):
         is_spent = isinstance(body, GeneratorType) and inspect.getgeneratorstate(body) == inspect.GEN_CLOSED
         if is_spent or (self._upload.is_again and not self._may_begin_anew()):
             raise _sent_before(request)
-        # What is no body at all is for urllib3 to refuse.
+        # urllib3 refuses what is not a body at all.
         self._is_watched = self._is_stream or hasattr(body, "__iter__") or hasattr(body, "__getitem__")
 
     def _may_begin_anew(self) -> bool:
@@ -216,7 +216,7 @@ class _LastBody(threading.local):
     def remember(self, body: Any, *, is_whole: bool = False, began_at: int = 0, ended_at: int | None = None) -> None:
         """Remember a body, by a weak reference if possible.
 
-        :param is_whole: it came to its end.
+        :param is_whole: it was read to its end.
         :param began_at: the position of a file before the operation; ``ended_at`` is that after it.
         """
         try:
@@ -230,7 +230,7 @@ _last = _LastBody()
 
 
 def is_in_memory(body: Any) -> bool:
-    """Return True for what is whole in memory: a buffer, or a list or tuple of bytes, buffers and text."""
+    """Return True for a body that is entirely in memory: a buffer, or a list or tuple of bytes, buffers and text."""
     if isinstance(body, (list, tuple)):
         return all(isinstance(part, str) or _is_buffer(part) for part in body)
     return _is_buffer(body)
@@ -268,7 +268,7 @@ def _position_after(body: Any, *where: int) -> int:
 
 def _length_of(body: Any) -> int | None:
     """Return the length from a file's position on, measured as for the head; None: unknown."""
-    # Text is measured by its bytes, too; requests would warn of it once more.
+    # Text is measured by its bytes, too; requests would warn about it once more.
     return _or_none(super_len, body.buffer if isinstance(body, io.TextIOWrapper) else body)
 
 
@@ -304,7 +304,7 @@ def key_for(request: PreparedRequest, option: bool | Callable[..., str]) -> str 
     if str(request.method).upper() in IDEMPOTENT_METHODS or has_key(request.headers):
         return None
     if option is True:
-        from uuid import uuid4  # it brings much that others do not need
+        from uuid import uuid4  # it imports much that others do not need
 
         return f'"{uuid4()}"'  # as the draft writes it: a string of RFC 8941, which has quotes around it
     assert callable(option)
@@ -330,7 +330,7 @@ def _takes_request(function: Callable[..., object]) -> bool:
 class RequestFacts:
     """The caller's request, which is not changed, and how it may be sent.
 
-    :param policy: whose classifiers may know a request.
+    :param policy: the policy whose classifiers may recognize the request.
     """
 
     def __init__(
@@ -344,7 +344,7 @@ class RequestFacts:
         self.config = config
         self.options = options
         self.body: Body | None = None if request.body.__class__ in SIMPLE_BODIES else body_of(request)
-        """None: it needs no care."""
+        """None if it needs no care."""
         self.to_send: PreparedRequest = request if self.body is None else self.body.request_to_send(request)
         """The request for every attempt: the caller's own, or a copy with a counted body or a minted key.
 
@@ -414,7 +414,7 @@ class RequestFacts:
             self.body.remember()
 
     def _known(self) -> Vouched:
-        """Ask the classifiers that may know the request, once, when a decision needs it."""
+        """Ask the classifiers that may recognize the request, once, when a decision needs it."""
         for item in self.policy.vouching:
             known = item.vouch(self.request)
             if known is not None:

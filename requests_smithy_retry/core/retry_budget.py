@@ -1,7 +1,7 @@
 """The retry budget: the number of retries that a client may still make in vain. It counts operations, not seconds.
 
 A first-try success shows that the service is up, and fills the bucket to its capacity. A success after retries shows
-that retries help: it gives back what they took, and the retries of one operation more. What is above the capacity
+that retries help: it gives back what they took, plus the retries of one more operation. The excess over the capacity
 shrinks with each further first-try success, so the bucket holds the same after an hour as after a minute.
 
 Each scope has such a bucket, and a queue in front of it; :mod:`.wait_queue` makes the decisions of the queue.
@@ -32,9 +32,9 @@ MOST = 36.0
 WAITERS = 1000
 """The most operations that wait on one scope, by default."""
 MEMORY = 0.95
-"""The factor by which a first-try success shrinks what is above the capacity: it lasts for some twenty."""
+"""The factor by which a first-try success shrinks the excess over the capacity: it lasts for some twenty."""
 NAME_PATIENCE = 2.0
-"""Seconds after which a name that never resolved is given up: it is misspelt."""
+"""Seconds after which a host name that never resolved is given up as misspelt."""
 
 
 def capacity_of(bounds: Bounds) -> float:
@@ -43,7 +43,7 @@ def capacity_of(bounds: Bounds) -> float:
 
 
 class PayoffTokenBucket:
-    """The default bucket of retries, for which successes pay. Safe to use from several threads.
+    """The default bucket of retries, which successes refill. Safe to use from several threads.
 
     >>> from requests_smithy_retry import PayoffTokenBucket
     >>> bucket = PayoffTokenBucket()
@@ -53,8 +53,8 @@ class PayoffTokenBucket:
     >>> bucket.available
     4.0
 
-    :param capacity: the tokens that it begins with, up to which first-try successes fill it; 0 or more. Retries that
-        paid can raise it above.
+    :param capacity: the tokens that it begins with, and to which first-try successes refill it; 0 or more. Retries that
+        paid off can raise it above.
     """
 
     source = "memory"
@@ -106,9 +106,9 @@ class PayoffTokenBucket:
         return self.capacity + above * float(MEMORY**number) if number else self._tokens
 
     def succeeded(self, spent: float) -> None:
-        """Record a success after retries that were paid for here: there is room for one operation more.
+        """Record a success after retries that were paid for here: there is room for one more operation.
 
-        :param spent: tokens that they cost together: their number.
+        :param spent: tokens that the retries cost together: their number.
         """
         self.release(spent + self.capacity)
 
@@ -125,7 +125,7 @@ class PayoffTokenBucket:
     def snapshot(self, first_tries: int = 0) -> TokenBucketSnapshot:
         """An immutable view of the bucket now; ``available`` may be above ``capacity``.
 
-        :param first_tries: the number of first-try successes that it was not told of yet, but which count.
+        :param first_tries: the number of first-try successes that are not recorded here yet, but count.
         """
         return TokenBucketSnapshot(self.capacity, self._after(first_tries))
 
@@ -188,7 +188,7 @@ class RetryBudget(Quota):
         self.lock: threading.Lock = threading.Lock()
         self._queue = WaitQueue(self._born, max_waiters=self._max_waiters)
         self._first_tries = 0
-        """First-try successes that the bucket does not know yet: telling it may cost a call."""
+        """First-try successes that are not recorded in the bucket yet: that may cost a call."""
 
     def began(self, now: float) -> None:
         """Record that a first attempt is sent, so that waiters need not ask meanwhile."""

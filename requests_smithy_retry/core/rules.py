@@ -1,5 +1,5 @@
-"""The rules about a retry that is indicated (contract 6.2): does it count, is it the last one, does it poll, and the
-sentence of a refusal. Pure: functions of values, which are given the time.
+"""The rules for an indicated retry (contract 6.2): whether it counts, is the last one, or polls; and the sentence of a
+refusal. Pure functions of values; the time is one of their arguments.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from .wait_queue import Bounds
 NOT_FOUND = 404
 SERVER_ERROR = 500
 OWN_RULE = "classifier"
-"""The source of a wait for which the program itself asks, by a classifier."""
+"""The source of a wait that a classifier of the program asks for."""
 
 
 def asks_again(outcome: Outcome, reason: RetryReason, *, is_translated: bool) -> bool:
     """Return True if the attempt did not fail, but polls for a result that is not there yet (contract 6.2).
 
     That is the case if it succeeded, and its response shows neither throttling nor a server's fault; after a 404 that
-    a translated ``Retry`` lists, by which programs wait for a thing to appear; and where a policy judged a value.
+    a translated ``Retry`` lists, with which programs wait for something to appear; and if a policy judged a value.
 
     :param is_translated: the options come from a urllib3 ``Retry``.
     """
@@ -38,7 +38,7 @@ def asks_again(outcome: Outcome, reason: RetryReason, *, is_translated: bool) ->
 
 
 def named_wait(reason: RetryReason, *, heeds_hints: bool) -> Hint | None:
-    """Return the seconds that a classifier named; None: it named none, so there is a backoff.
+    """Return the seconds that a classifier named; None: it named none, so the backoff applies.
 
     :param heeds_hints: the waits that servers ask for count, too.
     """
@@ -50,7 +50,7 @@ def named_wait(reason: RetryReason, *, heeds_hints: bool) -> Hint | None:
 def no_poll(wait: float, bounds: Bounds, began: float, now: float, longest: float) -> str | None:
     """Return why the wait for the next poll is too long, as a phrase; None: it is not.
 
-    :param longest: seconds of one wait; and of all polls of an operation that nothing else bounds.
+    :param longest: the most seconds of one wait, and of all polls of an operation that nothing else bounds.
     """
     if wait > longest:
         return f"max_retry_after is {longest:g} s"
@@ -61,13 +61,13 @@ def no_poll(wait: float, bounds: Bounds, began: float, now: float, longest: floa
 
 
 def is_answer(outcome: Outcome, reason: RetryReason) -> bool:
-    """Return True for a 500, or a response below 400 that is none: the request may be at fault, and not the service."""
+    """Return True for a 500, or a rejected response below 400: the request may be at fault, and not the service."""
     is_bad = outcome.is_success or (outcome.error is None and outcome.status == SERVER_ERROR)
     return is_bad and reason.kind is not ErrorKind.THROTTLING
 
 
 def is_free(outcome: Outcome, reason: RetryReason, *, polls: bool, counts_attempts: bool) -> bool:
-    """Return True if a retry costs nothing: the service is well, and has no result yet or refused this one request.
+    """Return True if a retry costs nothing: the service works, and has no result yet or refused this one request.
 
     :param polls: the attempt polls for a result, as :func:`asks_again` says.
     :param counts_attempts: the quota bounds the attempts itself.
@@ -111,8 +111,8 @@ def kind_of(
 def is_last(bounds: Bounds, kind: RetryKind, *, sent: int, retries: int, counts_attempts: bool) -> bool:
     """Return True if no attempt may follow.
 
-    :param sent: requests, against a cap.
-    :param retries: made so far, which count where there is no cap.
+    :param sent: the requests sent so far, which count against a cap.
+    :param retries: the retries made so far, which count if there is no cap.
     :param counts_attempts: the quota bounds the attempts itself.
     """
     if bounds.max_attempts is not None:
@@ -122,7 +122,7 @@ def is_last(bounds: Bounds, kind: RetryKind, *, sent: int, retries: int, counts_
 
 
 def too_long(hint: Hint, why: str, wall: float) -> RetryError:
-    """Return the refusal of a wait that a server asks for, and that is not made."""
+    """Return the refusal of a wait that a server asks for, but that is too long."""
     until = until_text(hint, wall)
     why = f"{hint.source} asks for {seconds_text(hint.seconds)}, {why}: allowed again at {until}"
     return RetryError(why, stop_reason=StopReason.HINT_TOO_LONG, unmade=hint)
@@ -143,8 +143,8 @@ def refusal(
 ) -> RetryError:
     """Return a quota's refusal with a plain sentence that says why.
 
-    :param scope: of the service; None for operations without one.
-    :param seconds: of waiting for the service in all.
+    :param scope: the scope of the service; None for operations without one.
+    :param seconds: the seconds waited for the service in all.
     :param is_throttled: the service asked for fewer requests.
     """
     service, does = display_scope(scope), "limiting requests" if is_throttled else "failing"

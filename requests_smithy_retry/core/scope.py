@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MOST_SCOPES = 1024
 """The most scopes that are kept."""
 NO_SCOPE = "default"
-"""The name by which a function that makes buckets is asked for that of operations without a scope."""
+"""The name that a function that makes buckets gets for operations without a scope."""
 
 MakeQuota = Callable[[str | None, float], Quota]
 """Makes the quota of a scope, by its name, at a moment."""
@@ -55,7 +55,7 @@ class Scope:
         self.quota: Quota = quota
         self.health: Health = Health()
         self.parts: dict[str, Any] = {}
-        """What features keep of it, by their names."""
+        """The data that features keep about it, by their names."""
 
     def part(self, name: str, make: Callable[[], P]) -> P:
         """Return a feature's part, made on first use. Threads that ask at the same moment get the same one."""
@@ -76,9 +76,9 @@ class Scope:
 
 
 class Scopes:
-    """One :class:`Scope` by name, made when it is first needed.
+    """One :class:`Scope` per name, made when it is first needed.
 
-    At most :data:`MOST_SCOPES` are kept: the least recently used one for which no operation waits goes first. An
+    At most :data:`MOST_SCOPES` are kept: the least recently used one that no operation waits for goes first. An
     operation under way keeps its scope.
     """
 

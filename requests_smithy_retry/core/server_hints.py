@@ -33,7 +33,7 @@ _HTTP_DATE = (
 )
 _DAY_NAME = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)"
 _MOST_PARTS = 200
-"""The most parts between commas of one header that are read."""
+"""The maximum number of comma-separated parts that are read of one header."""
 _HUGE_DIGITS = 15
 """The most digits that are converted: a longer number exceeds any limit, and Python refuses thousands of digits."""
 
@@ -75,7 +75,7 @@ def longest_in(value: str | None, parse: Callable[[str], float | None]) -> float
 
 
 def members_of(value: str) -> Iterator[str]:
-    """Return the members of a header, as ``requests`` joins several fields of one name; a date's comma is its own.
+    """Return the members of a header, as ``requests`` joins several fields of one name; a date keeps its comma.
 
     >>> list(members_of("2, Sun, 06 Nov 1994 08:49:37 GMT, soon"))
     ['2', 'Sun, 06 Nov 1994 08:49:37 GMT', 'soon']
@@ -133,7 +133,7 @@ def parse_http_date(text: str) -> float | None:
     """Return the seconds since the epoch of an HTTP-date in any of its three formats, or None."""
     if re.fullmatch(_HTTP_DATE, text) is None:
         return None
-    from email.utils import mktime_tz, parsedate_tz  # imported here: it brings socket, which the strategies do without
+    from email.utils import mktime_tz, parsedate_tz  # imported here: it loads socket, which strategies do without
 
     parsed = parsedate_tz(text)
     if parsed is None or not is_a_time(*parsed[:6]):
@@ -142,7 +142,7 @@ def parse_http_date(text: str) -> float | None:
 
 
 def is_a_time(year: int, month: int, day: int, hour: int, minute: int, second: int) -> bool:
-    """Return True for a moment of the calendar; the parser checks only the month's name."""
+    """Return True for a valid date and time; the parser checks only the month's name."""
     return 1 <= day <= monthrange(year, month)[1] and hour <= 23 and minute <= 59 and second <= 60
 
 
@@ -154,7 +154,7 @@ def delay_for(computed: float, hint: Hint) -> float:
 
 
 def until_text(hint: Hint, wall: float) -> str:
-    """Return the moment up to which a hint asks to wait, for people.
+    """Return the moment until which a hint asks to wait, as readable text.
 
     >>> until_text(Hint(90.0, "retry-after"), 1767225600.0)
     'Thu, 01 Jan 2026 00:01:30 GMT'

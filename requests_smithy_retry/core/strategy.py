@@ -88,7 +88,7 @@ class StandardRetryToken:
     :param retry_delay: seconds to wait before the attempt.
     :param progress: the operation's record so far.
     :param delay_source: ``"backoff"``, the name of the hint that made the delay longer, or ``"patience"`` for a last
-        retry that is made late, because hardly anybody else asks the service.
+        retry that is made late, because the client sends the service hardly anything else.
     :param classification: the verdict that led to this retry.
     :param payment: for this retry, from a bucket; None: it cost nothing.
     :param line_why: the event that ended the wait for this token, as a phrase; empty if there was none.
@@ -146,11 +146,11 @@ class StandardRetryToken:
         return self.progress.acquired
 
     def unredeem(self) -> None:
-        """Take the mark back: the token was looked at, without a decision."""
+        """Mark the token as unused again: it was looked at, without a decision."""
         self._marks["unused"] = True
 
     def note_sent(self, at: float, allowed: float | None) -> None:
-        """Record when the attempt was sent that succeeded, for :meth:`StandardRetryStrategy.record_success`.
+        """Record when the successful attempt was sent, for :meth:`StandardRetryStrategy.record_success`.
 
         :param at: the moment, on the strategy's clock.
         :param allowed: seconds that it was allowed; None: as long as it took.
@@ -159,7 +159,7 @@ class StandardRetryToken:
 
     @property
     def sent(self) -> tuple[float, float | None] | None:
-        """When its attempt was sent, and the seconds that it was allowed; None: nobody said."""
+        """When its attempt was sent, and the seconds that it was allowed; None: unknown."""
         return self._marks.get("sent")
 
     def give_back(self) -> None:
@@ -188,7 +188,7 @@ def redeemed(token: object, issuer: object) -> StandardRetryToken:
 
 
 def delay_of(token: Any, strategy: object) -> float:
-    """Return the seconds for which a token asks; None, as in the published request loop, is 0 s."""
+    """Return the delay that a token asks for, in seconds; None, as in the published request loop, is 0 s."""
     if token is None:
         raise TypeError(f"{strategy!r} returned None: a token is allowed, or RetryError is to be raised")
     delay = token.retry_delay
@@ -217,7 +217,7 @@ class StandardRetryStrategy:
     """The standard mode of the AWS SDKs, with a quota that rides out outages.
 
     Each scope has a bucket of the retries of one operation, filled by first-try successes and enlarged by retries that
-    pay. An operation that finds it empty waits until a success of another one proves that the service is back, as long
+    pay off. An operation that finds it empty waits until another one's success proves that the service is back, as long
     as ``patience`` and the deadline allow. With ``retry_spec="2.1"`` or ``"2.0"``, with AWS settings or a number as
     ``quota``, each scope has the published bucket instead: a retry has its price, and an empty bucket means no retries.
 
@@ -230,7 +230,7 @@ class StandardRetryStrategy:
     mode: ClassVar[str] = "standard"
     """The value of the option ``mode`` that stands for this class."""
 
-    # What is private has two underscores, so that a subclass may have any attribute with one.
+    # Private names have two underscores, so that a subclass may use any name with one.
 
     def __init__(
         self,
@@ -248,7 +248,7 @@ class StandardRetryStrategy:
 
     def __go_by(self, config: RetryConfig) -> None:
         self.config: RetryConfig = config
-        # Imported here: features are what a program may do without.
+        # Imported here: a program may do without features.
         from ..features.table import judging_features
 
         self.policy: Policy = Policy.of(config, judging_features(config, self.clock))
@@ -277,7 +277,7 @@ class StandardRetryStrategy:
 
     @property
     def max_attempts(self) -> int | None:
-        """Most requests that an operation sends; None: no number says so."""
+        """The most requests that an operation sends; None: no number limits them."""
         most = self.policy.most_attempts
         return None if most == UNLIMITED else most
 
@@ -298,11 +298,11 @@ class StandardRetryStrategy:
         """Return a token for another attempt, or raise the reason why there is none.
 
         In this order (contract 2.6): is a retry indicated, may the request be sent again, are attempts left, is the
-        server's hint bearable, is there time, is there quota. A refusal costs no quota. Where the quota lets operations
-        wait, it may take a while: see ``patience``.
+        server's hint acceptable, is there time, is there quota. A refusal costs no quota. If the quota lets operations
+        wait, the call may block: see ``patience``.
 
         :param token_to_renew: the failed attempt's token.
-        :param error: the failed attempt, as an adapter shows it, or the exception that a program's own code raised.
+        :param error: the failed attempt, as an adapter passes it, or the exception that a program's own code raised.
         :raises RetryError: with the first rule that said no.
         :raises TokenError: for a token that was used before or is another strategy's.
         """
@@ -408,7 +408,7 @@ class StandardRetryStrategy:
     def __delay(self, failed: AttemptFailed, reason: RetryReason, progress: Progress) -> Delay:
         """Return the wait before a retry.
 
-        :raises RetryError: if a server asks for a longer one than is made, or if it would not end in time.
+        :raises RetryError: if a server asks for a longer one than allowed, or if it would not end in time.
         """
         outcome, retry = failed.outcome, max(1, progress.retries - progress.probes)
         delay = self.policy.delay(reason, outcome, failed.options, retry, progress.backoff)
@@ -423,9 +423,9 @@ class StandardRetryStrategy:
         return delay
 
     def __check_poll(self, failed: AttemptFailed, progress: Progress, bounds: Bounds, wait: Hint) -> None:
-        """Check that the wait before a poll is made.
+        """Check that the wait before a poll is allowed.
 
-        :raises RetryError: if it is longer than one that is made, or if it would not end in time.
+        :raises RetryError: if it is longer than allowed, or if it would not end in time.
         """
         outcome = failed.outcome
         why = no_poll(wait.seconds, bounds, progress.began, outcome.ended, self.config.max_retry_after)
@@ -474,7 +474,7 @@ class StandardRetryStrategy:
         )
 
     def record_success(self, *, token: RetryToken) -> None:
-        """Record that an attempt succeeded: the quota gets back what its retries took, and who waits may ask again.
+        """Record a successful attempt: the quota gets back what its retries took, and waiting operations may ask again.
 
         :param token: that attempt's token.
         :raises TokenError: for a token that was used before or is another strategy's.
@@ -491,7 +491,7 @@ class StandardRetryStrategy:
         self.note_success(scope)
 
     def note_success(self, scope: Scope) -> None:
-        """Record a success besides."""
+        """Record a success as well, in a subclass."""
 
     def snapshot(self) -> StrategySnapshot:
         """Return an immutable view of the strategy's state; a scope never used is not in it."""
@@ -503,7 +503,7 @@ class StandardRetryStrategy:
         return StrategySnapshot(MappingProxyType(seen))
 
     def forget(self) -> None:
-        """Begin anew in every scope, as if nobody had ever sent anything. Operations that wait go at once."""
+        """Start over in every scope, as if nothing had ever been sent. Operations that wait proceed at once."""
         self.scopes.forget()
 
     # A copy keeps the policy and starts with a full quota of its own (contract 11.1).
@@ -529,7 +529,7 @@ class StandardRetryStrategy:
 
 
 def failure_of(failed: AttemptFailed, reason: RetryReason, delay: Delay) -> Failure:
-    """Return the facts about a failed attempt that a quota decides by."""
+    """Return the facts about a failed attempt on which a quota bases its decision."""
     outcome, throttled = failed.outcome, reason.kind is ErrorKind.THROTTLING
     asked_for = 0.0 if delay.asked is None else delay.seconds
     return Failure(

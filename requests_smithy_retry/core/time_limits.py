@@ -21,18 +21,18 @@ from ..wire.response import set_read_timeout
 from ..wire.state import capped_timeout, read_timeout_of, this_thread
 
 SLACK = 0.005
-"""A timeout so many seconds before the deadline was the deadline's: a socket may wake a little early."""
+"""A timeout this many seconds before the deadline counts as the deadline's: a socket may wake a little early."""
 
 
 BUGS = (AssertionError, AttributeError, ImportError, LookupError, NameError, NotImplementedError, TypeError)
 """Errors that no bytes of a server raise: a bug of a program, of this library, or of a release that renamed
 something."""
 CHALLENGES = frozenset({401, 407})
-"""Statuses after which an authentication sends again."""
+"""Statuses after which an authentication sends the request again."""
 
 
 _warned: dict[str, object] = {}
-"""The packages that were warned about, so that each is once."""
+"""The packages that were warned about, so that each is warned about once."""
 UNBOUND = (
     "urllib3-future has replaced urllib3: there a deadline bounds each wait for a connection, an answer or a part of "
     "it, but no peer that drips, and no name resolution. To have deadlines that hold, uninstall urllib3-future and "
@@ -55,7 +55,7 @@ class TimeLimits:
         self.deadline: Deadline | None = earliest(
             after(config.operation_timeout, clock), None if given is None else given.on(clock)
         )
-        """That of the operation, on its clock; None for no limit."""
+        """The deadline of the operation, on its clock; None for no limit."""
         self._clock = clock
         self._attempt_timeout = config.operation_attempt_timeout
         if private.IS_FUTURE and (self.deadline or self._attempt_timeout) and is_first(_warned, "urllib3-future"):

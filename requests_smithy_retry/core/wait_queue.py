@@ -3,7 +3,7 @@
 Each scope has one queue. An operation waits in it only if it failed and the bucket is empty. Every success lets two
 waiters go, fewer if it was slow, as in TCP's slow start; after a throttled answer without a hint, it lets one go. If
 nothing was sent for a quarter of the outage's age, the next in the queue asks; a waiter whose patience is over leaves.
-Every method is given the time and says what to do: :mod:`.retry_budget` reads the clock, waits and takes the lock.
+Every method takes the time and returns what to do: :mod:`.retry_budget` reads the clock, waits and takes the lock.
 
 The numbers come from a simulation of outages (``benchmarks/outage_tables.py``, ``benchmarks/outage_fanout.py``):
 
@@ -42,15 +42,15 @@ LATER = 0.25
 LONGEST_GAP = 8.0
 """The longest such silence, if the client's own usual gaps are shorter."""
 SHARED = 4.0
-"""The patiences, of all waiters together, in which a client with few requests asks once: many waiters ask sooner."""
+"""A client with few requests asks once in this many patiences, divided by its waiters: many waiters ask sooner."""
 LAST_CHANCE = 0.02
-"""The last part of its patience in which the next in the queue asks, unless others told it; a second at most."""
+"""The last part of its patience in which the next in the queue asks, unless others have asked; a second at most."""
 LATE = 0.6
 """The part of its patience after which an operation makes its last retry, if its client has few other operations."""
 RECENT = 3.0
-"""If the service answered well within these seconds before an operation began, a 500 for it is no outage."""
+"""If the service answered successfully within these seconds before an operation began, a 500 for it is no outage."""
 PAUSE = 30.0
-"""Seconds without an attempt after which an outage counts as new: nothing tells how long it has lasted."""
+"""Seconds without an attempt after which an outage counts as new: it is unknown how long it has lasted."""
 ATTEMPTS = 3
 """The most attempts that count, where no ``max_attempts`` is given."""
 UNLIMITED = sys.maxsize
@@ -82,7 +82,7 @@ class Bounds(NamedTuple):
         return leave if self.deadline is None else min(leave, self.deadline)
 
     def gives_up_at(self, began: float, down_since: float | None) -> float:
-        """Return the moment at which an operation gives up, given since when the service is down (None: it is not)."""
+        """Return the moment at which an operation gives up, given when the service went down (None: it is up)."""
         leave = self.in_all(began)
         return leave if down_since is None else min(leave, down_since + self.patience)
 
@@ -94,7 +94,7 @@ class Bounds(NamedTuple):
 class Failure(NamedTuple):
     """The facts about a failed attempt that decide about the next one.
 
-    :param delay: seconds to wait before a retry, while nobody waits in the queue.
+    :param delay: seconds to wait before a retry, while the queue is empty.
     :param hint: seconds that the server asked for: a waiter does not go sooner.
     :param throttled: the server asked for fewer requests.
     :param unresolved: the name of the service was not found.
@@ -113,9 +113,9 @@ class Failure(NamedTuple):
     uncounted: float = 0.0
 
     def is_of_request(self, began: float, answered_at: float) -> bool:
-        """Return True if the request or its answer is at fault, not the service, because that answers others well.
+        """Return True if the request or its answer is at fault, not the service, which answers other requests well.
 
-        :param answered_at: when the service last answered anybody well.
+        :param answered_at: when the service last answered any request successfully.
         """
         return self.is_cut or (self.is_answer and answered_at >= began - RECENT)
 
@@ -131,7 +131,7 @@ class Progress(NamedTuple):
     :param spent: tokens that come back if it succeeds: those that its retries took from the bucket, together, but no
         more than ``max_attempts - 1`` of them cost.
     :param acquired: tokens that the last of them took.
-    :param probes: the number of times that it asked for all waiters.
+    :param probes: the number of times that it asked on behalf of all waiters.
     :param waited: seconds that it spent in the queue, together.
     :param retries: attempts so far without the first, since it last made progress.
     :param polls: attempts so far that were polls after named seconds.
@@ -244,10 +244,10 @@ class WaitQueue:
     ) -> tuple[Progress, float | None] | Refused:
         """Count an attempt that failed.
 
-        :param price: tokens that a retry costs while nobody waits.
+        :param price: tokens that a retry costs while the queue is empty.
         :param renew: refills the bucket; called if the scope counts as new.
         :returns: its operation's progress now, and the seconds to wait before a retry that is paid for (None: it may
-            only wait in the queue). Or that its attempts are used up.
+            only wait in the queue); or a refusal, if its attempts are used up.
         """
         if self.is_as_good_as_new(now):
             renew()
@@ -257,7 +257,7 @@ class WaitQueue:
         self._last, self._touched = max(self._last, progress.began) if is_first else self._last, now
         if not failure.is_of_request(progress.began, self.answered_at):
             self.down_since = now if self.down_since is None or is_paused else self.down_since
-        self.is_throttled = failure.throttled and not failure.hint  # a hint says itself when it may be asked again
+        self.is_throttled = failure.throttled and not failure.hint  # a hint states when to ask again
         if self.is_throttled:
             self._credit = -DEBT
         counted, retries = progress.counted + self._counts(progress, bounds, failure, now), bounds.retries
@@ -268,7 +268,7 @@ class WaitQueue:
         return progress, delay
 
     def _counts(self, progress: Progress, bounds: Bounds, failure: Failure, now: float) -> bool:
-        """Return True if an attempt that failed is one of those that are allowed."""
+        """Return True if a failed attempt counts as one of those that are allowed."""
         if progress.failed_at is None:
             return True
         if failure.throttled and now < bounds.in_all(progress.began):
@@ -289,8 +289,8 @@ class WaitQueue:
             # This client has no other operation during the wait, so the last retry alone has to ride out a restart.
             delay = max(delay, LATE * bounds.patience)
         if progress.spent >= most or bounds.max_attempts == UNLIMITED:
-            # It made its own retries, or has no number of them: past its patience there is none, whatever others
-            # earned.
+            # It has used up its own retries, or has no limit on them: past its patience there is none, whatever others
+            # have earned.
             return None if bounds.gives_up_at(progress.began, self.down_since) <= now + delay else delay
         return max(failure.delay, min(delay, bounds.asks_last_at(progress.began, self.down_since) - now))
 

@@ -1,4 +1,4 @@
-"""The waits of a call (contract 8): each lets the connection go first, and ends when the call has to."""
+"""The waits of a call (contract 8): each releases the connection first, and ends when the call has to."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOOK_EVERY = 0.05
 
 
 class WaitEnded(Exception):
-    """The end of a call that does not wait. Callers get its subclasses.
+    """Raised to end a call instead of a wait. Callers get its subclasses.
 
     :param stop_reason: for the history; the message is its phrase.
     """
@@ -61,15 +61,15 @@ class RetryCancelled(WaitEnded, requests.exceptions.RetryError):
 
 
 class CallClock:
-    """The clock of one call. Whoever waits by it holds no connection, and ends in time.
+    """The clock of one call. A wait on it holds no connection, and ends in time.
 
-    :param call: whose ``max_wait``, ``cancel`` and deadline hold.
+    :param call: the call whose ``max_wait``, ``cancel`` and deadline apply.
     """
 
     what: str = "the strategy"
     """What is waited for, as a phrase."""
     waited: float = 0.0
-    """Seconds waited since the last attempt, for whatever."""
+    """Seconds waited since the last attempt, for any reason."""
     expected: float | None = None
     """The moment at which a wait in a place is likely to be over; None: its end."""
     _is_unreported = False
@@ -132,7 +132,7 @@ class CallClock:
             left -= part
 
     def wait(self, condition: threading.Condition, seconds: float) -> None:
-        """Wait on a held condition with its lock released; perhaps for less."""
+        """Wait on a held condition with its lock released, perhaps for less time."""
         if self._call.holds_a_connection or self._is_unreported:
             condition.release()
             try:
@@ -146,7 +146,7 @@ class CallClock:
         self.waited += self.now() - began
 
     def wait_in(self, place: Place, what: str) -> Any:
-        """Wait in a place and return its answer; the call ends if it would go on too late."""
+        """Wait in a place and return its answer; end the call if the wait would last too long."""
         self.what = what
         try:
             with place.changed:
@@ -167,7 +167,7 @@ class CallClock:
         self.expected = wait.expected
 
     def _prepare(self, seconds: float) -> None:
-        """Let the connection go and tell listeners before a wait, without a lock that others need."""
+        """Release the connection and notify listeners before a wait, without holding a lock that others need."""
         self._call.let_go_to_wait()
         if self._is_unreported:
             self._check_left(seconds)

@@ -94,11 +94,11 @@ class AfterAttempt(NamedTuple):
 class WaitBegan(NamedTuple):
     """The operation waits from now on: for a service that fails, or for a rate limit.
 
-    The delay before a retry is told by :class:`RetryScheduled`.
+    :class:`RetryScheduled` reports the delay before a retry.
 
     :param number: the number of the last attempt; 0 before the first.
     :param what: what it waits for, as a phrase: ``"the failing service"``, ``"a rate limit"``.
-    :param seconds: how long that takes, as far as is known; None: unknown.
+    :param seconds: the expected duration of the wait; None: unknown.
     """
 
     operation: ObservedOperation
@@ -139,7 +139,7 @@ class Throttled(NamedTuple):
 
 
 class GaveUp(NamedTuple):
-    """A retry was indicated and could not be made. An outcome without an indicated retry (a 404) is not giving up.
+    """A retry was indicated and could not be made. A 404, say, for which no retry is indicated, is not giving up.
 
     :param number: the number of the last attempt; 0 if no attempt was made.
     :param history: the whole record; ``history.stop_reason`` and ``history.sentence`` say why.
@@ -167,7 +167,7 @@ class BodyProgress(NamedTuple):
 
     :param received: the encoded bytes so far.
     :param total: the length of the encoded body; None if the server did not announce it.
-    :param resumes: how often the body broke off and resumed.
+    :param resumes: how often the body broke off and was resumed.
     """
 
     operation: ObservedOperation
@@ -252,7 +252,7 @@ class ObservedOperation:
     _stopped_by: Exception | None = None
 
     def stopped_by(self) -> Exception | None:
-        """Return what a listener raised while the attempt's body came, once: it ends the call, whatever its class."""
+        """Return, once, what a listener raised while the attempt's body came: it ends the call, whatever its class."""
         error, self._stopped_by = self._stopped_by, None
         return error
 
@@ -328,7 +328,7 @@ class ObservedOperation:
 
 
 class RetryListener:
-    """A listener to operations. Override the methods that you need; the others cost nothing.
+    """A listener for operations. Override the methods that you need; the others cost nothing.
 
     Each event has the ``operation``, the call of ``send``, and if it is about an attempt, its ``number``, from 1.
 
@@ -417,7 +417,7 @@ def _as_one(calls: list[Tell], *, to_each: bool) -> Tell:
         for call in calls:
             try:
                 call(event)
-            except BaseException as error:  # noqa: PERF203 - the others are told first
+            except BaseException as error:  # noqa: PERF203 - the others are called first
                 failed = failed or error
         if failed is not None:
             try:

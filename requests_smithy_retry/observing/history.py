@@ -24,7 +24,7 @@ else:  # pragma: no branch - for typing.get_type_hints; the strategies import th
 ATTRIBUTE = "_retry_history"
 STARTED = "_retry_started"
 SENT_ONCE = "_retry_sent_once"
-"""The attribute of a response, beside the moment of its start, that was sent with retries switched off."""
+"""The attribute, besides the moment of its start, of a response to a request sent with retries switched off."""
 PIECES = "_retry_pieces"
 RENEWED = {"on_unauthorized": "with new credentials ", "resign": "signed anew "}
 """How an attempt that answers a refusal is described."""
@@ -50,8 +50,8 @@ class ScheduledRetry(NamedTuple):
     """A retry that follows.
 
     :param before: the waits before it.
-    :param verdict: that led to it.
-    :param payment: for it, from a bucket; None: it cost nothing.
+    :param verdict: the verdict that led to it.
+    :param payment: the payment for it, from a bucket; None: it cost nothing.
     """
 
     before: Before
@@ -79,12 +79,12 @@ class AttemptRecord(NamedTuple):
     :param address: the IP address that the request went to: the proxy's, if there is one. If no connection was made,
         all that were tried. None if it is not known, as for a first-try success.
     :param gate_wait: the wait for a rate limit that the server had announced, after the delay, in seconds.
-    :param gate_source: the header that announced it; of a ``Retry-After``, the status, too.
-    :param received: the encoded bytes of the body that came; None where they were not counted.
+    :param gate_source: the header that announced it; for a ``Retry-After``, the status, too.
+    :param received: the encoded bytes received of the body; None if they were not counted.
     :param sent: the bytes of the uploaded file that went out in a failed attempt, the last block of it perhaps in part;
         None for other bodies.
-    :param cause: what happened to the connection, such as ``"connection refused"``; None where nobody knows, or where
-        the exception's type says it.
+    :param cause: what happened to the connection, such as ``"connection refused"``; None if it is unknown, or if the
+        exception's type says it.
     """
 
     number: int
@@ -110,7 +110,7 @@ class AttemptRecord(NamedTuple):
 
     @property
     def waits(self) -> str:
-        """The waits before it as a phrase with a blank behind it; empty if there was none."""
+        """The waits before it as a phrase with a trailing space; empty if there was none."""
         waits = [f"{seconds_text(self.delay)} ({self.delay_source})"] if self.delay else []
         waits += [f"{seconds_text(self.permit_wait)} for a permit"] if self.permit_wait else []
         waits += [f"{seconds_text(self.gate_wait)} for a rate limit ({self.gate_source})"] if self.gate_wait else []
@@ -124,7 +124,7 @@ class AttemptRecord(NamedTuple):
 
     @property
     def told(self) -> str:
-        """The outcome for people, with what happened to the connection, or who rejected a success."""
+        """The outcome for people, with what happened to the connection, or the classifier that rejected a success."""
         cause = self.cause
         if cause is None and self.status is not None and self.status < 400:
             by = [vote.classifier for vote in self.votes if isinstance(vote.action, RetryIndicated)]
@@ -167,7 +167,7 @@ class RetryHistory(NamedTuple):
 
     @property
     def is_ended_by_program(self) -> bool:
-        """True if a bound, an event or a deadline of the program ended it, which says nothing of the service."""
+        """True if a bound, an event or a deadline of the program ended it, which says nothing about the service."""
         return self.stop_reason in ENDED_BY_PROGRAM or self.is_late
 
     @property
@@ -186,7 +186,7 @@ class RetryHistory(NamedTuple):
         if not self.attempts:
             return f"nothing was sent: {self.why}"
         count = self.attempts[-1].number
-        # The answer to a 401, and the rest of a body, come beside that number.
+        # The answer to a 401, and the rest of a body, come on top of that number.
         of = "" if self.max_attempts is None or count > self.max_attempts else f" of {self.max_attempts}"
         if self.stop_reason is StopReason.SUCCESS:
             told = "" if self.why == StopReason.SUCCESS.value else f": {self.why}"
@@ -236,7 +236,7 @@ class RetryHistory(NamedTuple):
 
 
 def wait_text(scope: str | None, seconds: float, why: str) -> str:
-    """Return a wait for the service in words."""
+    """Describe a wait for the service in words."""
     service = display_scope(scope)
     return f"waited {seconds_text(seconds)} for {service}: asked again when {why}"
 
@@ -252,7 +252,7 @@ def verdict_text(vote: Vote) -> str:
 def attach(target: Any, history: RetryHistory) -> None:
     """Attach the history to the response or the exception; to the latter also as a note (Python 3.11).
 
-    A response is pickled by its list ``__attrs__``, so the history is added to the list of this one.
+    A response is pickled by its list ``__attrs__``, so the history is added to the list of this response.
     """
     history = with_part(with_pieces(history, pieces_of(target)), target)
     setattr(target, ATTRIBUTE, history)
@@ -311,7 +311,7 @@ def joined(before: RetryHistory, piece: RetryHistory) -> RetryHistory:
 
 
 def given_up(error: Exception) -> tuple[StopReason, str] | None:
-    """Return why an operation gave up whose body broke off with this error, and could not be continued.
+    """Return why an operation gave up, if its body broke off with this error and could not be continued.
 
     The error's own history is of an earlier send: programs raise the same object again, as mocks do.
     """
@@ -328,8 +328,8 @@ def retry_history(response_or_exception: Any) -> RetryHistory | None:
     :param response_or_exception: the result of a send. After redirects that is the last operation; each response in
         ``response.history`` has a history of its own. An exception made from a response, as by ``raise_for_status()``,
         has the response's; one without a history has that of its cause (``raise ... from error``).
-    :returns: None if it did not come from a :class:`RetryAdapter`, and for a pickled response of which a first attempt
-        was a success, or the only one because retries are switched off. Other histories survive pickling.
+    :returns: None if it did not come from a :class:`RetryAdapter`, and for a pickled response whose first attempt was
+        a success, or the only one because retries are switched off. Other histories survive pickling.
     """
     target = response_or_exception
     for _ in range(MAX_CAUSES):  # causes may form a cycle
@@ -355,8 +355,8 @@ def _own_history(response_or_exception: Any) -> RetryHistory | None:
 
 
 def _of_first_try(response: Any, started: float) -> RetryHistory:
-    """Make the history of a response of which only the start was recorded: of a first-try success, or of one that was
-    sent once because retries are switched off.
+    """Make the history of a response for which only the start was recorded: a first-try success, or one that was sent
+    once because retries are switched off.
     """
     elapsed = response.elapsed.total_seconds() or None
     adapter = response.connection
@@ -372,7 +372,7 @@ def _of_first_try(response: Any, started: float) -> RetryHistory:
 
 
 def sent_once(record: AttemptRecord) -> RetryHistory:
-    """Return the history of an operation that was sent with retries switched off. No scope's budget was asked."""
+    """Return the history of an operation that was sent with retries switched off. No retry budget was asked."""
     is_success = record.status is not None and record.status < 400
     reason = StopReason.SUCCESS if is_success else StopReason.DISABLED
     return RetryHistory(None, (record,), reason, reason.value)

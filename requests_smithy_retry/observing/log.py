@@ -30,13 +30,13 @@ FIRST = "%s %s: %s. Until %s answers well again, operations that give up are log
 
 
 def log_attempt(request: PreparedRequest, record: AttemptRecord) -> None:
-    """Log the end of an attempt, at DEBUG. Ask the logger first."""
+    """Log the end of an attempt, at DEBUG. Check the logger's level first."""
     said = record.number, request.method, safe_url(request.url), record.told, record.duration
     logger.debug("attempt %d of %s %s ended with %s after %.3f s", *said, extra=_extra(request, record))
 
 
 def log_back(scope: str | None, past: Failing | None, now: float) -> None:
-    """Log that a service answers well again if operations gave up before; at WARNING if the end of one was at INFO."""
+    """Log that a service answers well again if operations gave up before; at WARNING if one of them did so at INFO."""
     if past is None or not past.gave_up:
         return
     service = display_scope(scope)
@@ -62,7 +62,7 @@ def log_gate(request: PreparedRequest, seconds: float, source: str) -> None:
 
 
 def log_wait(request: PreparedRequest, seconds: float, what: str) -> None:
-    """Log that an operation waits from now on, before its next attempt, at INFO; unless that is as good as over."""
+    """Log that an operation waits from now on, before its next attempt, at INFO, unless the wait is very short."""
     if seconds >= LEAST_WAIT and logger.isEnabledFor(logging.INFO):
         extra = {**_extra(request), "retry_wait": seconds, "retry_waits_for": what}
         logger.info("%s %s waits %.1f s for %s", request.method, safe_url(request.url), seconds, what, extra=extra)
@@ -77,7 +77,7 @@ def log_waiting(request: PreparedRequest, record: AttemptRecord, scope: str) -> 
 
 
 def log_retry(request: PreparedRequest, record: AttemptRecord, scope: str, waits: Before) -> None:
-    """Log the retry that follows, at INFO. Ask the logger first."""
+    """Log the retry that follows, at INFO. Check the logger's level first."""
     extra = {**_extra(request, record), "retry_delay": waits.delay, "retry_delay_source": waits.delay_source}
     said: tuple[object, ...] = record.number, request.method, safe_url(request.url)
     if waits.line_why:

@@ -34,8 +34,8 @@ class Recorder:
 
     :param scope: the scope whose quota the operation spends, without secrets.
     :param observed: emits the events to the listeners, or None.
-    :param rest: of the body with which the operation goes on. Its first attempt is the one that brought the body, of
-        whose head listeners have heard.
+    :param rest: the rest of the body that the operation continues. Its first attempt is the one that brought the body,
+        whose head was reported to listeners already.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Recorder:
         self._is_told = rest is not None
         self._tells_its_end = rest is None or rest.is_streamed
         self.earlier: int = 0 if rest is None else rest.brought_by.number - 1
-        """The attempts before the first one, and those that continued a body within others."""
+        """The number of attempts before the first one, and of those that continued a body within others."""
         self._waiting: tuple[AttemptRecord, float] | None = None
         """The last attempt, if it is noted already, and the moment at which its operation began to wait."""
         self._in_vain: float = 0.0
@@ -81,7 +81,7 @@ class Recorder:
     def wait_begins(self, number: int, what: str, seconds: float) -> None:
         """Report a wait before the next attempt.
 
-        :param number: of the last attempt; 0: there was none.
+        :param number: the number of the last attempt; 0: there was none.
         :param what: what is waited for, as a phrase.
         """
         log_wait(self.request, seconds, what)
@@ -93,8 +93,8 @@ class Recorder:
     ) -> None:
         """Record an attempt, if :meth:`begin_waiting` did not, and the retry that follows.
 
-        :param retry: that follows; None: none does.
-        :param verdict: on the last attempt.
+        :param retry: the retry that follows; None: none does.
+        :param verdict: the verdict on the last attempt.
         """
         waiting, self._waiting = self._waiting, None
         if retry is None:
@@ -175,20 +175,20 @@ class Recorder:
     ) -> RetryHistory:
         """Return the history of the ended operation; log it and emit its last event.
 
-        :param reason: for which it is over; ``why`` is the phrase.
+        :param reason: the reason why it is over; ``why`` is the phrase.
         :param most: the most attempts that it might have made, if that is known.
         :param health: of the service, which counts the operations that give up.
         :param began: when the last attempt was sent; None: nothing was.
         :param error: of the last attempt; its text is left out.
         :param retry_after: seconds after which a new call is worthwhile, if that is known.
-        :param pieces: the continuations of the body of a success, of which listeners hear, too.
-        :param waited: seconds since the last attempt that the operation waited.
+        :param pieces: the continuations of the body of a success, which are reported to listeners, too.
+        :param waited: seconds that the operation has waited since the last attempt.
         :param had_time: as in :class:`RetryHistory`.
         """
         attempts = tuple(self.attempts)
         is_gone = self.request.method == "DELETE" and bool(attempts) and attempts[-1].status in GONE
         deleted_by = self._in_doubt if is_gone else None
-        # That of a body that cannot be sent again is our own.
+        # The error for a body that cannot be sent again is our own.
         is_ours = error is None or reason is StopReason.BODY_NOT_REPLAYABLE
         why = why if is_ours else without_text_of(error, why)
         history = RetryHistory(

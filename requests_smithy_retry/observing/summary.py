@@ -1,4 +1,4 @@
-"""The counts of operations, which are counted when they end and returned by :func:`retry_summary` (contract 12)."""
+"""The counts of operations, which count when they end; :func:`retry_summary` returns them (contract 12)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from requests import Session
 
     from .history import RetryHistory
-else:  # pragma: no branch - for typing.get_type_hints; only who asks for a summary needs it
+else:  # pragma: no branch - for typing.get_type_hints; only a summary needs it
     Session = RetryHistory = Any
 
 MOST_HOSTS = 1024
@@ -70,7 +70,7 @@ _lock = threading.Lock()
 
 
 class Counters:
-    """Counts the operations of one adapter that ended, by their scopes, and those of :data:`PROCESS` with them."""
+    """Counts the operations of one adapter that ended, by scope, and counts them in :data:`PROCESS`, too."""
 
     def __init__(self) -> None:
         self.forget()
@@ -81,7 +81,7 @@ class Counters:
         _lock = threading.Lock()
 
     def forget(self) -> None:
-        """Count from 0."""
+        """Start counting from 0 again."""
         self._at_once: dict[str | None, int] = {}
         self._others: dict[str | None, RetrySummary] = {}
 
@@ -93,7 +93,7 @@ class Counters:
                 seen[name] = seen.get(name, 0) + 1
 
     def ended(self, scope: str, history: RetryHistory, before: RetrySummary | None = None) -> None:
-        """Count an operation that is no first-try success.
+        """Count an operation that is not a first-try success.
 
         :param before: how it was counted when its response was handed over, whose body then continued or was lost.
         """
@@ -166,6 +166,6 @@ def _summed(counters: Iterable[Counters]) -> RetrySummary:
 
 
 def add_up(parts: Iterable[RetrySummary]) -> RetrySummary:
-    """Add summaries up, without their hosts."""
+    """Add up summaries, without their hosts."""
     sums: list[Any] = [sum(column) for column in zip(*(part[: len(COUNTS)] for part in parts), strict=True)]
     return RetrySummary(*sums)
