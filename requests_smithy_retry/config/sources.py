@@ -70,7 +70,7 @@ EXAMPLES = {
     "telemetry": "log, otel",
     "aws_config": "my-profile",
 }
-"""By option, where :func:`example_of` has no better one."""
+"""By option; the others have an example for their type."""
 
 
 def example_of(name: str, default: Any) -> str:

@@ -1,4 +1,4 @@
-"""The hooks of features (contract 2). The core imports no feature; :mod:`~requests_smithy_retry.features.table` lists
+"""The seams of features (contract 2). The core imports no feature; :mod:`~requests_smithy_retry.features.table` lists
 them.
 
 A feature may add classifiers, read hints, check ahead of each delay, wrap each send, and receive each verdict on a
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Feature:
-    """The hooks of a feature. Override what is needed."""
+    """The seams of a feature. Override what is needed."""
 
     is_optional = False
     """Only an option enables it, so its classifiers are asked in addition to those of any strategy."""
@@ -97,7 +97,7 @@ class Rest(Protocol):
 
 
 def overrides(feature: Feature, name: str) -> bool:
-    """Return True if a feature has a method of its own for a hook."""
+    """Return True if a feature has a method of its own for a seam."""
     return getattr(type(feature), name) is not getattr(Feature, name)
 
 

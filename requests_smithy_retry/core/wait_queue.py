@@ -8,7 +8,7 @@ Every method takes the time and returns what to do: :mod:`.retry_budget` reads t
 The numbers come from a simulation of outages (``benchmarks/outage_tables.py``, ``benchmarks/outage_fanout.py``):
 
 - Two for each success: any number of waiters are gone some round trips after the first success. The fifth power of the
-  part of the time-out that is left slows this down: if an answer takes an eighth of the time-out, less than one goes.
+  part of the time-out that is left slows this down: if an answer takes an eighth of the time-out, one goes.
 - Three usual gaps: random traffic leaves such a hole one time in twenty, so questions add one request in twenty. One
   gap, if the service throttles: it is up, a refusal costs it little, and if all threads of a client wait, nothing else
   asks.
