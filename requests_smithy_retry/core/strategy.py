@@ -189,8 +189,9 @@ def redeemed(token: object, issuer: object) -> StandardRetryToken:
 
 def delay_of(token: Any, strategy: object) -> float:
     """Return the delay that a token asks for, in seconds; None, as in the published request loop, is 0 s."""
-    if token is None:
-        raise TypeError(f"{strategy!r} returned None: a token is allowed, or RetryError is to be raised")
+    if not hasattr(token, "retry_delay"):
+        what = "a token with a retry_delay is allowed, or RetryError is to be raised"
+        raise TypeError(f"{strategy!r} returned {safe_repr(token)}: {what}")
     delay = token.retry_delay
     if delay is None or delay == 0:
         return 0.0

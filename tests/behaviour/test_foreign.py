@@ -422,17 +422,23 @@ def test_a_wait_of_no_seconds_is_none() -> None:
     assert (send(adapter).status_code, begun) == (200, [])
 
 
-class Forgetful(Guide):
-    """Forgets to return its token."""
+class Careless(Guide):
+    """Returns whatever it was made with."""
+
+    def __init__(self, token: Any) -> None:
+        super().__init__()
+        self.token = token
 
     def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Any) -> Any:
-        return None
+        return self.token
 
 
-def test_a_strategy_that_returns_no_token_is_told() -> None:
-    """In a sentence that says what is allowed."""
-    with pytest.raises(TypeError, match="returned None: a token is allowed, or RetryError is to be raised"):
-        send(scripted(503, 200, strategy=Forgetful()))
+@pytest.mark.parametrize("token", [None, 5, "token"])
+def test_what_is_no_token_is_an_error(token: Any) -> None:
+    """It says what is allowed."""
+    allowed = "a token with a retry_delay is allowed, or RetryError is to be raised"
+    with pytest.raises(TypeError, match=f"returned {token!r}: {allowed}"):
+        send(scripted(503, 200, strategy=Careless(token)))
 
 
 class Paid(NamedTuple):
