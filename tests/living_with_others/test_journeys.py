@@ -173,6 +173,22 @@ def test_a_nightly_job_goes_on_until_the_service_is_back(capsys: pytest.CaptureF
     assert lost == f"lost {server.url}/77.csv: ended at attempt 1 with 404: no classifier asked for a retry"
 
 
+def test_a_nightly_job_ends_when_only_hopeless_files_are_left() -> None:
+    """A round that brings nothing, although a file that has come can be fetched again, is the last one."""
+    asked: Counter[str] = Counter()
+
+    def answer(request: RecordedRequest) -> Behaviour:
+        asked[request.path] += 1
+        return Reply(503) if request.path == "/5.csv" else Reply(body=CSV)
+
+    with FaultServer(answer) as server:
+        night = {"PAUSES = [0]": "PAUSES = [0] * 50", "patience=300": "patience=0", "patience=60": "patience=0"}
+        space = run_job(server, **night)
+    assert (89, 1) == (len(space["frames"]), space["status"])
+    hopeless = asked.pop("/5.csv")
+    assert (90, True) == (asked.total(), hopeless < 50)
+
+
 def test_a_nightly_job_takes_no_half_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     """A cut body without a length is fetched again, and is lost if it is always cut; a whole one needs no line feed."""
     asked: Counter[str] = Counter()
