@@ -23,8 +23,6 @@ from requests_smithy_retry.wire.state import this_thread
 URL = "https://api.example.com/things"
 HEAD = """# Classification of every outcome
 
-`python docs/generate.py` makes this page, with the default classifiers.
-
 - A **request fault** is never classified nor retried. *No opinion*: no classifier asks for a retry.
 - A POST is sent again if the server says that it did nothing, if no byte of it can have been written, or with an
   `Idempotency-Key`, by [the resend rule](../howto/resend-post.md#the-resend-rule).
