@@ -32,6 +32,8 @@ HOWTO = ROOT / "docs" / "howto"
 LOGGER = logging.getLogger("requests_smithy_retry")
 CODES = (409, b"LOCKED"), (409, b"GONE"), (429, b"QUOTA")
 CSV = b"day,value\n1,2\n"
+PAUSES = "[30, 60, 120, 300] + [600] * 48"
+"""As the page of the nightly job has them."""
 
 
 def all_blocks_of(page: str) -> list[str]:
@@ -50,10 +52,10 @@ def run(blocks: list[str], server: FaultServer, **replaced: str) -> dict[str, An
     return space
 
 
-def run_job(server: FaultServer, files: int = 90, **replaced: str) -> dict[str, Any]:
+def run_job(server: FaultServer, files: int = 90, pauses: str = "[0]", **replaced: str) -> dict[str, Any]:
     """Run the page of the nightly job with so many files; ``status`` is that of its exit."""
     pytest.importorskip("pandas")
-    changes = {"range(300)": f"range({files})", "sys.exit(": "status = int(", ", disable=None": ""}
+    changes = {"range(300)": f"range({files})", "sys.exit(": "status = int(", ", disable=None": "", PAUSES: pauses}
     return run(all_blocks_of("nightly-job.md"), server, **changes, **replaced)
 
 
@@ -147,14 +149,13 @@ def test_a_nightly_job_ends_when_its_time_is_up() -> None:
     """The threads of the pool honour the deadline of the block, with a server that never answers."""
     began = time.monotonic()
     with FaultServer(default=Reply(503, {"Retry-After": "60"})) as server:
-        space = run_job(server, 9, **{"SECONDS = 3600": "SECONDS = 0.5", "PAUSES = [0]": "PAUSES = [60]"})
+        space = run_job(server, 9, pauses="[60]", **{"SECONDS = 3600": "SECONDS = 0.5"})
     assert time.monotonic() - began < 30
     assert (9, 1) == (len(space["lost"]), space["status"])
 
 
 def test_a_nightly_job_goes_on_until_the_service_is_back(capsys: pytest.CaptureFixture[str]) -> None:
     """Rounds ask for the files that are lost, until each has come, and for none that has or is not there."""
-    night = {"PAUSES = [0]": "PAUSES = [0.1] * 50", "patience=300": "patience=0", "patience=60": "patience=0"}
     lock, refused, up = threading.Lock(), itertools.count(), []
 
     def answer(request: RecordedRequest) -> Behaviour:
@@ -165,7 +166,7 @@ def test_a_nightly_job_goes_on_until_the_service_is_back(capsys: pytest.CaptureF
         return Reply(404) if request.path == "/77.csv" else Reply(body=CSV)
 
     with FaultServer(answer) as server:
-        space = run_job(server, **night)
+        space = run_job(server, pauses="[0.1] * 50", **{"patience=60": "patience=0"})
     assert (89, 1) == (len(space["frames"]), space["status"])
     assert (90, 1) == (len(set(up)), up.count("/77.csv"))
     first, lost = capsys.readouterr().out.splitlines()
@@ -182,8 +183,7 @@ def test_a_nightly_job_ends_when_only_hopeless_files_are_left() -> None:
         return Reply(503) if request.path == "/5.csv" else Reply(body=CSV)
 
     with FaultServer(answer) as server:
-        night = {"PAUSES = [0]": "PAUSES = [0] * 50", "patience=300": "patience=0", "patience=60": "patience=0"}
-        space = run_job(server, **night)
+        space = run_job(server, pauses="[0] * 50", **{"patience=60": "patience=0"})
     assert (89, 1) == (len(space["frames"]), space["status"])
     hopeless = asked.pop("/5.csv")
     assert (91, True) == (asked.total(), hopeless < 50)
@@ -199,12 +199,7 @@ def test_a_nightly_job_goes_on_if_the_service_comes_back_at_the_end_of_a_round()
         return Reply(503) if is_again and asked["/5.csv"] <= 2 else Reply(body=CSV)
 
     with FaultServer(answer) as server:
-        night = {
-            "PAUSES = [0]": "PAUSES = [0] * 50",
-            "patience=300": "max_attempts=1",
-            "(patience=60)": "(max_attempts=1)",
-        }
-        space = run_job(server, **night)
+        space = run_job(server, pauses="[0] * 50", **{"patience=60": "max_attempts=1"})
     assert (90, {}, 3) == (len(space["frames"]), space["lost"], asked["/5.csv"])
 
 
@@ -224,7 +219,7 @@ def test_a_nightly_job_takes_no_half_of_a_file(capsys: pytest.CaptureFixture[str
         return Reply(body=CSV, framing="close")
 
     with FaultServer(answer) as server:
-        space = run_job(server, **{"patience=300": "patience=0", "patience=60": "patience=0"})
+        space = run_job(server, **{"patience=60": "patience=0"})
     assert all(frame.iat[0, 1] == 2 for frame in space["frames"].values())
     assert (2, 1) == (asked["/3.csv"], asked["/7.csv"])
     first, lost = capsys.readouterr().out.splitlines()
