@@ -189,8 +189,8 @@ def test_a_nightly_job_ends_when_only_hopeless_files_are_left() -> None:
     assert (91, True) == (asked.total(), hopeless < 50)
 
 
-def test_a_nightly_job_asks_for_one_file_while_the_service_is_down() -> None:
-    """That one has come before; the lost ones are asked for when it comes again."""
+def test_a_nightly_job_asks_for_three_files_while_the_service_is_down() -> None:
+    """They have come before; the lost ones are asked for when one of them comes again."""
     asked: Counter[str] = Counter()
 
     def answer(request: RecordedRequest) -> Behaviour:
@@ -202,7 +202,7 @@ def test_a_nightly_job_asks_for_one_file_while_the_service_is_down() -> None:
     with FaultServer(answer) as server:
         space = run_job(server, pauses="[0] * 50", **{"patience=60": "max_attempts=1"})
     assert (90, {}, 2) == (len(space["frames"]), space["lost"], asked.pop("/5.csv"))
-    assert (89 + 6, 7) == (asked.total(), max(asked.values()))
+    assert (89 + 3 * 5 + 1, 7) == (asked.total(), max(asked.values()))
 
 
 def test_a_nightly_job_takes_no_half_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
