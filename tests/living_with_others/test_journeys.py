@@ -105,6 +105,7 @@ def test_a_nightly_job_gets_every_file_into_pandas(capsys: pytest.CaptureFixture
     assert 22 == sum(count - 1 for count in files.asked.values())
 
 
+@pytest.mark.once
 def test_a_nightly_job_has_a_second_round(capsys: pytest.CaptureFixture[str]) -> None:
     """It brings a file that three attempts did not get, though a limit refuses it then. One that is empty, not there,
     or makes the program raise what nobody expects, is not asked for again, and ends nothing.
@@ -145,6 +146,7 @@ def test_a_nightly_job_has_a_second_round(capsys: pytest.CaptureFixture[str]) ->
     ] == sorted(why)
 
 
+@pytest.mark.once
 def test_a_nightly_job_ends_when_its_time_is_up() -> None:
     """The threads of the pool honour the deadline of the block, with a server that never answers."""
     began = time.monotonic()
@@ -154,6 +156,7 @@ def test_a_nightly_job_ends_when_its_time_is_up() -> None:
     assert (9, 1) == (len(space["lost"]), space["status"])
 
 
+@pytest.mark.once
 def test_a_nightly_job_goes_on_until_the_service_is_back(capsys: pytest.CaptureFixture[str]) -> None:
     """Rounds ask for the files that are lost, until each has come, and for none that has or is not there."""
     lock, refused, up = threading.Lock(), itertools.count(), []
@@ -174,6 +177,7 @@ def test_a_nightly_job_goes_on_until_the_service_is_back(capsys: pytest.CaptureF
     assert lost == f"lost {server.url}/77.csv: ended at attempt 1 with 404: no classifier asked for a retry"
 
 
+@pytest.mark.once
 def test_a_nightly_job_ends_when_only_hopeless_files_are_left() -> None:
     """A round that brings nothing, although a file that has come can be fetched again, is the last one."""
     asked: Counter[str] = Counter()
@@ -189,6 +193,7 @@ def test_a_nightly_job_ends_when_only_hopeless_files_are_left() -> None:
     assert (91, True) == (asked.total(), hopeless < 50)
 
 
+@pytest.mark.once
 def test_a_nightly_job_asks_for_three_files_while_the_service_is_down() -> None:
     """They have come before; the lost ones are asked for when one of them comes again."""
     asked: Counter[str] = Counter()
@@ -205,6 +210,7 @@ def test_a_nightly_job_asks_for_three_files_while_the_service_is_down() -> None:
     assert (89 + 3 * 5 + 1, 7) == (asked.total(), max(asked.values()))
 
 
+@pytest.mark.once
 def test_a_nightly_job_takes_no_half_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     """A cut body without a length is fetched again, and is lost if it is always cut; a whole one needs no line feed."""
     asked: Counter[str] = Counter()
@@ -229,6 +235,7 @@ def test_a_nightly_job_takes_no_half_of_a_file(capsys: pytest.CaptureFixture[str
     assert lost.endswith("last answer: 200 (validate wants a retry)")
 
 
+@pytest.mark.once
 def test_a_nightly_job_ends_at_ctrl_c(tmp_path: Path) -> None:
     """Threads that wait for a server which is down let go, and what has not begun is not sent."""
     pytest.importorskip("pandas")
