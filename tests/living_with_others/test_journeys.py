@@ -220,16 +220,16 @@ def test_a_nightly_job_takes_no_half_of_a_file(capsys: pytest.CaptureFixture[str
         with lock:
             asked[request.path] += 1
             count = asked[request.path]
-        if request.path == "/5.csv" or (request.path == "/3.csv" and count == 1):
+        if request.path == "/45.csv" or (request.path == "/43.csv" and count == 1):
             return CutBody(Reply(body=CSV, framing="close"), at=len(CSV) - 2)
-        if request.path == "/7.csv":
+        if request.path == "/47.csv":
             return Reply(body=CSV.rstrip())
         return Reply(body=CSV, framing="close")
 
     with FaultServer(answer) as server:
         space = run_job(server, **{"patience=60": "patience=0"})
     assert all(frame.iat[0, 1] == 2 for frame in space["frames"].values())
-    assert (2, 1) == (asked["/3.csv"], asked["/7.csv"])
+    assert (2, 1) == (asked["/43.csv"], asked["/47.csv"])
     first, lost = capsys.readouterr().out.splitlines()
     assert "89 of 90 files, 1 of them with retries; 1 lost" == first
     assert lost.endswith("last answer: 200 (validate wants a retry)")
