@@ -189,10 +189,11 @@ def redeemed(token: object, issuer: object) -> StandardRetryToken:
 
 def delay_of(token: Any, strategy: object) -> float:
     """Return the delay that a token asks for, in seconds; None, as in the published request loop, is 0 s."""
-    if not hasattr(token, "retry_delay"):
+    try:
+        delay = token.retry_delay
+    except AttributeError as error:
         what = "a token with a retry_delay is allowed, or RetryError is to be raised"
-        raise TypeError(f"{strategy!r} returned {safe_repr(token)}: {what}")
-    delay = token.retry_delay
+        raise TypeError(f"{strategy!r} returned {safe_repr(token)}: {what}") from error
     if delay is None or delay == 0:
         return 0.0
     if not is_seconds(delay) or delay < 0:
