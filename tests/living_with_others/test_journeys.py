@@ -42,8 +42,9 @@ def all_blocks_of(page: str) -> list[str]:
 
 
 def run(blocks: list[str], server: FaultServer, **replaced: str) -> dict[str, Any]:
-    """Run these blocks with the server in place of example.com."""
+    """Run these blocks with the server in place of example.com; each text to be replaced must be in one of them."""
     space: dict[str, Any] = {"__name__": "journey"}
+    assert [] == [old for old in replaced if not any(old in block for block in blocks)]
     for block in blocks:
         code = block.replace("https://api.example.com", server.url)
         for old, new in replaced.items():
