@@ -110,7 +110,7 @@ class RetryClassifier(Protocol):
 
 
 class Vouched(NamedTuple):
-    """What a classifier knows about a request besides its method.
+    """The facts about a request that a classifier knows, besides its method.
 
     :param resendable: it may be sent again.
     :param long_poll: it is a long poll.

@@ -394,7 +394,7 @@ def set_read_timeout(raw: Any, seconds: float | None, in_all: float | None = Non
 
 
 class Arrived(enum.Enum):
-    """How much of an unread body has arrived."""
+    """The part of an unread body that has arrived."""
 
     WHOLE = enum.auto()
     """All of it."""

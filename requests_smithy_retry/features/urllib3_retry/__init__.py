@@ -180,7 +180,7 @@ class MaxRetries(HTTPAdapter):
     _shown: FixedRetry | None = None
     """What ``max_retries`` reads as; None: it was not read yet."""
     _beneath: Retry = INNER_RETRY
-    """What urllib3 uses."""
+    """The ``Retry`` that urllib3 gets."""
     _is_shared = False
     """Other sessions have the same strategy: setting ``max_retries`` replaces it for this one."""
 
